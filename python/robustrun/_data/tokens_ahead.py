@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from . import c_api, pieces
+from .skips import Skips
 from .spec import DataError
 
 LATE_S = 30  # a record that takes longer, and longer than many before, hangs
@@ -76,6 +77,7 @@ class TokensAhead:
         self._starts = 0
         self._looked = 0
         self._at = {"positions": [0] * len(values["source"]), "step": 0}
+        self._begins = False
         self._need, self._needed = None, 0
 
     def wait_for_records(self, place):
@@ -88,13 +90,21 @@ class TokensAhead:
                     place(name, os.fsencode(text.path))
                     self.look()
                     time.sleep(_LOOK_EVERY_S / 4)
+        self.skips = Skips(self._values, self._texts)
         return {number: (texts, pieces.fingerprint(self._values, self._folder, texts))
                 for number, texts in self._texts.items()}
+
+    def begin(self):
+        """No state is loaded from now on, or it has been: pieces may be made."""
+        if not self._begins:
+            self._begins = True
+            self._send({"begins": True})
 
     def move(self, cursor):
         """The training is there: it has received batches up to this cursor."""
         self._starts = 0
         self._need = None
+        self.skips.move(cursor)
         if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
             self._at = {"positions": cursor["positions"], "step": cursor["step"]}
             self._send(self._at)
@@ -169,9 +179,10 @@ class TokensAhead:
                 "job": place.job,
                 "machine": place.machine, "machines": place.machines,
                 "processes": place.processes, "needs": place.prefix + ".need-",
-                "late_s": LATE_S}
+                "late_s": LATE_S,
+                "may_skip": any("max_skips" in each for each in self._values["source"])}
         self._send(task)
-        self._send(dict(self._at, need=self._need))
+        self._send(dict(self._at, need=self._need, begins=self._begins))
 
     def _send(self, value):
         if self._process is None or self._pid != os.getpid():

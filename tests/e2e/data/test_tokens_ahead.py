@@ -306,6 +306,105 @@ def test_a_record_that_cannot_be_used_is_named_or_skipped_for_good(tmp_path, mad
     assert "skipped" not in said and data.log(0, "again") == first
 
 
+SOMETIMES = """
+import os, time
+def tokenize(text):
+    if text == %r and os.path.exists(%r):
+        hold = %r
+        while os.path.exists(hold):
+            open(hold + ".is seen", "w").close()
+            time.sleep(0.01)
+        1 / 0
+    return [ord(letter) for letter in text]
+"""
+
+
+@pytest.fixture
+def sometimes(tmp_path, made):
+    """Data with a record that fails if there is a file `fails`; before that it waits while there is
+    a file `hold`."""
+    text = words(1500, "web-0.jsonl")[5]
+    data = made(tmp_path / "data", options="max_skips = 1", code=SOMETIMES % (
+        text, str(tmp_path / "data" / "fails"), str(tmp_path / "data" / "hold")))
+    data.fails, data.hold = data.folder / "fails", data.folder / "hold"
+    return data
+
+
+def half_way(data, name):
+    """Runs to the end; returns the state after step 14, and what was printed."""
+    (data.folder / "state").unlink(missing_ok=True)
+    pace = data.folder / f"{name}.pace"
+    pace.write_text("15")
+    jobs = data.start(1, name=name)
+    state = data.folder / "state"
+    found = wait_for(lambda: state.exists() and json.loads(state.read_text()), 60, "a state")
+    while found["cursor"]["step"] < 15:
+        wait_for(lambda: data.steps(0, name) == 14, 60, "the step")
+        found = json.loads(state.read_text())
+    pace.unlink()
+    return found, finish(jobs)[0]
+
+
+def test_a_state_says_what_is_skipped_whatever_another_cache_does(tmp_path, sometimes):
+    data = sometimes
+    record = f"{data.folder}/web-0.jsonl, line 6"
+
+    def go_on(name, state, cache, code=0):
+        """With the state of half the way, and what is in another cache, if anything."""
+        (data.folder / "tokens").rename(tmp_path / f"tokens before {name}")
+        if cache:
+            (tmp_path / cache).rename(data.folder / "tokens")
+        (data.folder / f"{name}.begin").write_text(json.dumps(state))
+        return finish(data.start(1, name=name), code)[0].splitlines()
+
+    data.fails.touch()
+    skips, said = half_way(data, "skips")
+    assert said.count("skipped for good: ") == 1 and skips["skips"] == {"web": [[0, 6]]}
+    # An empty cache, and a record that can be used now.
+    data.fails.unlink()
+    assert go_on("none", skips, None) == []
+    assert data.log(0, "none") == data.log(0, "skips")[30:]
+    assert json.loads((data.folder / "state").read_text())["skips"] == {"web": [[0, 6]]}
+    # A record that was used, and fails.
+    (data.folder / "tokens").rename(tmp_path / "tokens that skip")
+    uses, said = half_way(data, "uses")
+    assert said == "" and uses["skips"] == {"web": []}
+    assert data.log(0, "uses")[30:] != data.log(0, "skips")[30:]
+    data.fails.touch()
+    said = go_on("fails", uses, None, 1)
+    assert said[-1] == (f"data: {record}: prep:tokenize failed: ZeroDivisionError: division by zero"
+                        "; this training has used it, so it cannot be skipped any more")
+    # Caches that others have filled.
+    said = go_on("skipped", uses, "tokens that skip", 1)
+    piece = next((data.folder / "tokens").glob("web-0*.pieces*")) / "0"
+    assert said == [f"data: {record} was used by the training so far, and in the cache it is "
+                    f"skipped: remove {piece} and {piece.parent}/skip-6, and it is made again"]
+    said = go_on("used", skips, "tokens before fails", 1)
+    assert said == [f"data: {record} was skipped by the training so far, and in the cache it is "
+                    f"not: remove {piece}, and it is made again"]
+    piece.unlink()
+    assert finish(data.start(1, name="used")) == [""]
+    assert data.log(0, "used") == data.log(0, "skips")[30:]
+
+
+def test_a_record_that_fails_on_one_machine_only_is_not_skipped(tmp_path, sometimes):
+    data = sometimes
+    prepare(data.folder)
+    piece = next((data.folder / "tokens").glob("web-0*.pieces*")) / "0"
+    piece.rename(tmp_path / "of the other machine")
+    data.hold.touch()
+    data.fails.touch()
+    late = subprocess.Popen([BUILD / "bin" / "robustrun", "data", "prepare", "data.toml"],
+                            cwd=data.folder, stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, PYTHON_EXEC=sys.executable))
+    data.jobs.append(late)
+    wait_for((data.folder / "hold.is seen").exists, 60, "the record")
+    (tmp_path / "of the other machine").rename(piece)
+    data.hold.unlink()
+    assert finish([late]) == [""]
+    assert not list(piece.parent.glob("skip-*"))
+
+
 def test_more_bad_records_than_max_skips_stop_the_training(tmp_path, made):
     data = made(tmp_path / "data", options="max_skips = 2")
     with open(data.folder / "web-0.jsonl", "a") as file:
