@@ -34,6 +34,7 @@ _TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
 _TAKE_OVER_AFTER_S = 30
 _SHARED_WITHIN_S = 60
+_ALIVE_EVERY_S = 1
 
 
 class _Source:
@@ -276,6 +277,14 @@ class Ahead:
         self._machines.leave()
 
 
+def _live(path):
+    """Shows the ranks that this process does not stand still."""
+    while True:
+        with contextlib.suppress(OSError), open(path, "a"):
+            os.utime(path)
+        time.sleep(_ALIVE_EVERY_S)
+
+
 def _listen(events):
     for line in sys.stdin:
         events(json.loads(line))
@@ -288,7 +297,9 @@ def main():
     os.dup2(2, 1)  # what a transform prints
     ahead = None
     try:
-        ahead = Ahead(json.loads(sys.stdin.readline()))
+        task = json.loads(sys.stdin.readline())
+        threading.Thread(target=_live, args=(task["alive"],), daemon=True).start()
+        ahead = Ahead(task)
         threading.Thread(target=_listen, args=(ahead.put,), daemon=True).start()
         ahead.count_records()
         ahead.run()

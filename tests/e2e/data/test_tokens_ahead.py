@@ -222,12 +222,34 @@ def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
 def test_a_rank_gets_its_text_although_the_one_that_tokenizes_stands_still(tmp_path, made):
     data = made(tmp_path / "data")
     write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    spec = data.folder / "data.toml"  # fewer pieces are within reach
+    spec.write_text(spec.read_text().replace("block = 128", "block = 1024"))
     (data.folder / "still.pace").write_text("0")
-    still = data.start(1, name="still")
-    wait_for(lambda: process_that_tokenizes(still), 60, "the pool")
-    moving = data.start(1)
-    finish(moving)
-    assert data.steps(0) == STEPS - 1 and still[0].poll() is None
+    (still,) = data.start(1, name="still")
+    wait_for(lambda: process_that_tokenizes([still]), 60, "the pool")
+    (data.folder / "log.pace").write_text("2")
+    moving = data.start(1, late=["30", "15"], steps=60)
+    wait_for(lambda: data.steps(0) == 1, 60, "steps with the text of the rank that stands still")
+    ahead, pool = process_that_tokenizes([still])
+    stopped = [ahead, *pool]
+    try:
+        for pid in (still.pid, *stopped):
+            os.kill(pid, signal.SIGSTOP)
+        (data.folder / "log.pace").write_text("20")
+        own, _ = wait_for(lambda: process_that_tokenizes(moving), 60, "a process of its own")
+        os.kill(own, signal.SIGSTOP)
+        stopped.append(own)
+        (data.folder / "log.pace").unlink()
+        (said,) = finish(moving)
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert data.steps(0) == 59 and still.poll() is None
+    assert re.search(r"^robustrun: the process that tokenizes for process %d, which has the lock "
+                     r"\S+/data-ahead-\w+\.lock, stands still; this rank has one of its own$"
+                     % still.pid, said, re.M), said
+    assert f"robustrun: process {own}, which tokenizes, stands still and is replaced\n" in said
 
 
 @pytest.mark.parametrize("killed", ["the pool", "the process that tokenizes"])
