@@ -32,6 +32,7 @@ from .spec import DataError
 _REACH_MAX = 64  # times the usual reach
 _TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
+_GONE_S = 3600
 _TAKE_OVER_AFTER_S = 30
 _SHARED_WITHIN_S = 60
 _ALIVE_EVERY_S = 1
@@ -98,6 +99,15 @@ class _Machines:
         self._next, self._every_s = 0, 0.5
         self._fresh = self._told = [machine]
 
+    @staticmethod
+    def remove_gone(cache):
+        """Files of machines that have not been heard of for long: nothing counts them. One that
+        goes on makes its file again, so clocks that differ do no harm."""
+        for path in glob.glob(os.path.join(glob.escape(cache), ".machine-*")):
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_mtime > _GONE_S:
+                    os.remove(path)
+
     def touch(self):
         """Returns whether other machines are there than at the call before."""
         now = time.monotonic()
@@ -154,6 +164,7 @@ class Ahead:
         folder, cache = task["folder"], os.path.join(task["folder"], values["cache"])
         os.makedirs(cache, exist_ok=True)
         self._folder = folder
+        _Machines.remove_gone(cache)
         self._machines = _Machines(cache, task["job"], task["machine"], task["machines"])
         if [text.folder for texts in pieces.texts_of(values, folder).values()
                 for text in texts] != task["folders"]:

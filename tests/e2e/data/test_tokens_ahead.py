@@ -207,7 +207,12 @@ def test_batches_are_those_of_prepared_data_over_kills_and_other_numbers_of_rank
 
 def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
     data = made(tmp_path / "data")
+    (data.folder / "tokens").mkdir()
+    here, gone = (data.folder / "tokens" / f".machine-{job}-1" for job in ("here", "gone"))
+    here.touch(), gone.touch()
+    os.utime(gone, (1e9, 1e9))
     finish(data.start(1, steps=3))
+    assert here.exists() and not gone.exists()
     first = data.log(0)
     begun = {path: path.stat().st_ino for path in data.pieces()}
     done = prepare(data.folder)
