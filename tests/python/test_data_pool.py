@@ -11,6 +11,7 @@ import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
+from robustrun._data import pool as pool_module  # noqa: E402
 from robustrun._data.pool import LATE_TIMES, Killed, Pool, Recent, note  # noqa: E402
 
 LATE_S = 0.1
@@ -32,6 +33,9 @@ def run(kind):
     if kind == "hangs":
         note("text", 7)
         time.sleep(3600)
+    if kind == "stops":
+        note("text", 7)
+        os.kill(os.getpid(), signal.SIGSTOP)
     if kind == "loads, then hangs":
         note("text", 1)
         time.sleep(LOADS_S)
@@ -78,6 +82,18 @@ def test_a_process_that_hangs_is_killed_with_its_record_named_and_replaced():
         assert killed.value.record == 7 and killed.value.late_s > 0.1
         with pytest.raises(Killed) as killed:
             one.submit(run, "killed").result(60)
+        assert killed.value.record == 0 and killed.value.late_s is None
+        assert one.submit(run, "well").result(60) == "well"
+    finally:
+        one.end(is_killed=True)
+
+
+def test_a_process_that_is_stopped_is_replaced_and_its_record_not_blamed(monkeypatch):
+    monkeypatch.setattr(pool_module, "_STOPPED_LOOKS", 2)
+    one = Pool(1, begin, (), replaces=True, late_s=LATE_S)
+    try:
+        with pytest.raises(Killed) as killed:
+            one.submit(run, "stops", kind="text").result(60)
         assert killed.value.record == 0 and killed.value.late_s is None
         assert one.submit(run, "well").result(60) == "well"
     finally:

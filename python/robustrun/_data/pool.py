@@ -18,6 +18,7 @@ from time import monotonic_ns
 LATE_TIMES = 20  # the 99th percentile of the records before
 FIRST_TIMES = 10  # the limit of others: the first record of a process, which may load something
 _LOOK_EVERY_S = 0.5
+_STOPPED_LOOKS = 60  # after which a process that is stopped (SIGSTOP) is killed
 _RECENT = 1000  # records from which the percentile is
 _RECORD, _SINCE_NS, _USUAL_NS = range(3)  # of the shared words; record 0: none
 
@@ -73,6 +74,14 @@ def note(kind, record):
     words[_USUAL_NS] = recent.usual_ns
     words[_SINCE_NS] = now
     words[_RECORD] = record
+
+
+def _is_stopped(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
 
 
 def _serve(connection, words, begin, arguments):
@@ -158,18 +167,22 @@ class Pool:
 
     def _call(self, function, given, kind):
         process = self._idle.get()
-        late_s = None
+        late_s, stopped = None, 0  # looks
         try:
             process.connection.send((function, given))
             while late_s is None and not process.connection.poll(_LOOK_EVERY_S):
-                late_s = self._late_by(process, kind)
+                # By looks: clocks go on while a job is suspended.
+                stopped = stopped + 1 if _is_stopped(process.process.pid) else 0
+                if self._replaces and stopped == _STOPPED_LOOKS:
+                    process.kill()  # it is no fault of its record
+                late_s = None if stopped else self._late_by(process, kind)
             if late_s is not None:
                 process.kill()
                 process.process.join()
             is_result, value = process.connection.recv()
             self._keep_usual(process, kind)
         except (EOFError, OSError):
-            record = process.words[_RECORD]
+            record = 0 if stopped else process.words[_RECORD]
             with self._changing:
                 if self._replaces and not self._ending:
                     process.kill()  # it may have closed its pipe only
