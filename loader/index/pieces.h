@@ -3,7 +3,8 @@
 //
 // A piece is a file with the tokens of kPieceRecords records of one input file; the last piece of
 // an input file has the rest. Piece 12 is FOLDER/12: an index in Megatron-LM's format (megatron.h),
-// and right behind it the tokens that the index describes. A piece appears whole and never changes
+// and right behind it the tokens that the index describes; then numbers of skipped records, which
+// are not read here. A piece appears whole and never changes
 // (python/robustrun/_data/pieces.py writes it). Blocks.
 
 #include <atomic>

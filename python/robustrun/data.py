@@ -90,6 +90,7 @@ class Loader:
 
     def _tell(self, wait):
         if self._ahead:
+            self._ahead.begin()
             self._ahead.look()
 
         def tell(source, path, sample):
@@ -123,8 +124,12 @@ class Loader:
         read ahead does not count."""
         self._settle()
         cursor, micro = self._feed.position()
-        return {"format": STATE_FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
-                "fingerprints": self._feed.fingerprints(), "cursor": cursor}
+        state = {"format": STATE_FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
+                 "fingerprints": self._feed.fingerprints(), "cursor": cursor}
+        if self._ahead:
+            self._ahead.skips.move(cursor)
+            state["skips"] = self._ahead.skips.value()
+        return state
 
     def load_state_dict(self, state):
         """Goes on where `state` was taken, with any number of ranks. Refuses another specification,
@@ -136,7 +141,10 @@ class Loader:
                             "ranks with %d micro-batches can go on; save after a whole step"
                             % (state["cursor"]["step"], *before))
         self._settle()  # in case that the library refuses the state
+        if self._ahead:
+            self._ahead.skips.load(state)
         self._feed.seek(state["cursor"], state["micro"])
         if self._ahead:
             self._ahead.move(state["cursor"])
+            self._ahead.begin()
         self._has_begun = False

@@ -12,6 +12,8 @@ import runpy
 import signal
 import socket
 import sys
+import threading
+import time
 import traceback
 from multiprocessing import connection, resource_sharer, synchronize
 
@@ -609,6 +611,13 @@ def without_processes_of_earlier_tests():
         gc.collect()
 
 
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def given_in(loader, epochs=2):
     return [[batch[0].tolist(), batch[1].tolist()] for _ in range(epochs) for batch in loader]
 
@@ -637,12 +646,38 @@ def test_processes_that_are_killed_while_the_script_computes_are_no_error_of_it(
         for batch in one:
             read.append([batch[0].tolist(), batch[1].tolist()])
             if len(read) == 5:
-                for process in multiprocessing.active_children():
+                killed = multiprocessing.active_children()
+                for process in killed:
                     process.kill()
-                    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                wait_for(lambda of=set(killed): not of & set(multiprocessing.active_children()))
                 for _ in range(10_000):  # a handler of signals would run here
                     pass
     assert read == quiet
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_loader_process_is_replaced_while_the_script_computes(persistent):
+    quiet = given_in(loaders(1, 40, 4, shuffle=True)[0], 1)
+    one, = loaders(1, 40, 4, shuffle=True, num_workers=2, persistent_workers=persistent)
+    passing, read = iter(one), []
+    for number in range(10):
+        if number in (3, 4, 8):
+            one.set_epoch(1)  # does not change the present one
+            before = {each.pid for each in multiprocessing.active_children()}
+            multiprocessing.active_children()[0].kill()
+            wait_for(lambda b=before: len({each.pid for each in multiprocessing.active_children()}
+                                          - b) == 2)
+            with pytest.warns(RuntimeWarning, match=rf"^DataLoader worker \(pid \d+\) is killed by "
+                                                    rf"signal: Killed; its batches are read again, "
+                                                    rf"from step {number} of epoch 0 on$"):
+                batch = next(passing)
+        else:
+            batch = next(passing)
+        read.append([batch[0].tolist(), batch[1].tolist()])
+    assert read == quiet and next(passing, None) is None
+    del passing, one
+    wait_for(lambda: not multiprocessing.active_children() and not any(
+        thread.name == "robustrun loader processes" for thread in threading.enumerate()))
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError, ConnectionRefusedError, EOFError,
@@ -698,7 +733,7 @@ def test_a_process_that_is_killed_while_it_holds_a_lock_is_replaced(tmp_path, mo
         connection.wait([each.sentinel for each in killed])
         del passing
         gc.collect()
-    assert multiprocessing.active_children() == []
+    wait_for(lambda: multiprocessing.active_children() == [])  # of a thread that replaces
 
 
 def test_a_connection_error_of_the_dataset_is_its_own():

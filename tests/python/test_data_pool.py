@@ -11,7 +11,11 @@ import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._data.pool import Killed, Pool, note  # noqa: E402
+from robustrun._data import pool as pool_module  # noqa: E402
+from robustrun._data.pool import LATE_TIMES, Killed, Pool, Recent, note  # noqa: E402
+
+LATE_S = 0.1
+LOADS_S = 0.6  # more than LATE_S, and a process may miss it by a look
 
 
 def begin(works=True):
@@ -27,6 +31,15 @@ def run(kind):
     if kind == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if kind == "hangs":
+        note("text", 7)
+        time.sleep(3600)
+    if kind == "stops":
+        note("text", 7)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if kind == "loads, then hangs":
+        note("text", 1)
+        time.sleep(LOADS_S)
+        note("text", 2)
         note("text", 7)
         time.sleep(3600)
     return kind
@@ -73,6 +86,37 @@ def test_a_process_that_hangs_is_killed_with_its_record_named_and_replaced():
         assert one.submit(run, "well").result(60) == "well"
     finally:
         one.end(is_killed=True)
+
+
+def test_a_process_that_is_stopped_is_replaced_and_its_record_not_blamed(monkeypatch):
+    monkeypatch.setattr(pool_module, "_STOPPED_LOOKS", 2)
+    one = Pool(1, begin, (), replaces=True, late_s=LATE_S)
+    try:
+        with pytest.raises(Killed) as killed:
+            one.submit(run, "stops", kind="text").result(60)
+        assert killed.value.record == 0 and killed.value.late_s is None
+        assert one.submit(run, "well").result(60) == "well"
+    finally:
+        one.end(is_killed=True)
+
+
+def test_a_slow_first_record_neither_hangs_nor_hides_one_that_does():
+    one = Pool(1, begin, (), replaces=True, late_s=LATE_S)
+    try:
+        with pytest.raises(Killed) as killed:
+            one.submit(run, "loads, then hangs", kind="text").result(60)
+        assert killed.value.record == 7 and LATE_S < killed.value.late_s < LATE_TIMES * LOADS_S
+    finally:
+        one.end(is_killed=True)
+
+
+def test_how_long_records_take_is_that_of_the_last_thousand():
+    recent, usual = Recent(), []
+    for duration_ns, records in ((60e9, 1), (1e6, 500), (2e9, 1000), (1e6, 991)):
+        for _ in range(records):
+            recent.add(duration_ns)
+        usual.append(recent.usual_ns)
+    assert usual == [1, 1e6, 2e9, 1e6]
 
 
 def test_a_process_that_begins_while_the_pool_ends_ends_too(monkeypatch):

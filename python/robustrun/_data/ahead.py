@@ -3,15 +3,16 @@
 Its stdin has lines of JSON: first what it is to do, then again and again `positions`, the samples
 of each source that the training has used, and `need`, a sample that the rank waits for; other ranks
 have files for this. From the positions follows which pieces are needed next, and in which order
-(loader/plan/order.h): it makes those of the present window of blocks and of the next one. An error
-is a line of JSON on its stdout; then it ends, as it does when stdin ends.
+(loader/plan/order.h): it makes those of the present window of blocks and of the next one. Where
+records may be skipped it begins with `begins`, or a need: before that the rank may load a state,
+which says what is skipped. An error is a line of JSON on its stdout; then it ends, as it does when
+stdin ends.
 
 Machines that share the cache share the work: each has a file in the cache that it touches, and a
 piece belongs to one of those whose file is fresh. A piece that a rank has waited for too long is
 made by this machine whatever it belongs to.
 """
 
-import bisect
 import collections
 import contextlib
 import glob
@@ -23,29 +24,26 @@ import sys
 import threading
 import time
 
-from . import c_api, pieces
+from . import pieces
 from .piece_maker import PieceMaker
-from .pieces import RECORDS, remove
+from .pieces import RECORDS, Places, remove
 from .spec import DataError
 
-_AT_ONCE = 4096  # samples whose pieces are looked up in one call
 _REACH_MAX = 64  # times the usual reach
 _TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
+_GONE_S = 3600
 _TAKE_OVER_AFTER_S = 30
 _SHARED_WITHIN_S = 60
+_ALIVE_EVERY_S = 1
 
 
 class _Source:
     """Which pieces of a source come next. Tells each once, until another order begins."""
 
     def __init__(self, values, number, texts):
-        self._values, self._number, self._texts = values, number, texts
-        self._firsts, samples = [], 0
-        for text in texts:
-            self._firsts.append(samples)
-            samples += text.records
-        self._samples = samples
+        self.name = values["source"][number]["name"]
+        self._places = Places(values, number, texts)
         # The present window and the next one; more if ranks need more for a step.
         self._reach = 2 * values["shuffle"]["window"] * max(values["shuffle"]["block"], RECORDS)
         self.reach = self._reach
@@ -57,8 +55,10 @@ class _Source:
         return (text.path, number) in self._told
 
     def piece_of(self, sample):
-        at = bisect.bisect_right(self._firsts, sample) - 1
-        return self._texts[at], (sample - self._firsts[at]) // RECORDS
+        return self._places.piece_of(sample)
+
+    def was_drawn(self, text, number):
+        return self._places.was_drawn(text, number, self.position)
 
     def move(self, position):
         if position < self.position or position > self._upto:  # a state was loaded
@@ -75,16 +75,14 @@ class _Source:
 
     def look_ahead(self):
         """Adds to `coming` what is within reach."""
-        end = min(self.position + self.reach, self.position + self._samples)
-        while self._upto < end:
-            count = min(_AT_ONCE, end - self._upto)
-            for at, sample in enumerate(c_api.order(self._values, self._number, self._samples,
-                                                    self._upto, count), self._upto):
+        end = min(self.position + self.reach, self.position + self._places.samples)
+        for part in self._places.order(self._upto, end):
+            for at, sample in enumerate(part, self._upto):
                 text, number = self.piece_of(sample)
                 if (text.path, number) not in self._told:
                     self._told.add((text.path, number))
                     self.coming.append((at, text, number))
-            self._upto += count
+            self._upto += len(part)
 
 
 def _share(points, step):
@@ -100,6 +98,15 @@ class _Machines:
         self._path = os.path.join(cache, ".machine-%s-" % job)
         self._next, self._every_s = 0, 0.5
         self._fresh = self._told = [machine]
+
+    @staticmethod
+    def remove_gone(cache):
+        """Files of machines that have not been heard of for long: nothing counts them. One that
+        goes on makes its file again, so clocks that differ do no harm."""
+        for path in glob.glob(os.path.join(glob.escape(cache), ".machine-*")):
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_mtime > _GONE_S:
+                    os.remove(path)
 
     def touch(self):
         """Returns whether other machines are there than at the call before."""
@@ -157,16 +164,18 @@ class Ahead:
         folder, cache = task["folder"], os.path.join(task["folder"], values["cache"])
         os.makedirs(cache, exist_ok=True)
         self._folder = folder
+        _Machines.remove_gone(cache)
         self._machines = _Machines(cache, task["job"], task["machine"], task["machines"])
         if [text.folder for texts in pieces.texts_of(values, folder).values()
                 for text in texts] != task["folders"]:
             raise DataError("a text, its tokenizer or its transform has changed since the training "
                             "began: start it again")
-        self._maker = PieceMaker(values, folder, task["processes"], self._machines.check_shared,
+        self._maker = PieceMaker(values, folder, task["processes"], self._check_skip,
                                  task["late_s"])
         self.put = self._maker.put
         self._processes = task["processes"]
         self._sources = {}
+        self._begins = not task["may_skip"]
         self._step = 0
         self._others = []  # pieces of other machines
         self._needs = {}  # name of a file, "": of stdin → (text, number, time)
@@ -202,7 +211,8 @@ class Ahead:
             self._others = [each for each in self._others
                             if each[1] + each[0].reach > each[0].position]
             self._look_at_needs()
-            self._begin_pieces()
+            if self._begins:
+                self._begin_pieces()
             self._take(self._maker.next_event(1))
 
     def _take(self, event):
@@ -215,6 +225,13 @@ class Ahead:
                 source.move(self._positions[number])
         if event.get("need"):
             self._take_need("", *event["need"])
+        self._begins = self._begins or event.get("begins", False)
+
+    def _check_skip(self, text, number):
+        """DataError unless a record of this piece may be skipped now."""
+        self._machines.check_shared()
+        if self._sources[text.source].was_drawn(text, number):
+            raise DataError("this training has used it, so it cannot be skipped any more")
 
     @staticmethod
     def _check_end(event):
@@ -229,6 +246,7 @@ class Ahead:
         source = self._sources[number]
         source.look_ahead()
         piece = source.piece_of(sample)
+        self._begins = True
         if self._needs.get(name, ())[:2] != piece:
             self._needs[name] = (*piece, time.monotonic())
             if not source.has_told(*piece):
@@ -262,12 +280,20 @@ class Ahead:
                 self._others.append((nearest, position, text, number))
 
     def _distance(self, source):
-        points = self._values["mixture"][self._values["source"][source._number]["name"]]
+        points = self._values["mixture"][source.name]
         return (source.coming[0][0] - source.position) / max(_share(points, self._step), 1)
 
     def end(self):
         self._maker.end()
         self._machines.leave()
+
+
+def _live(path):
+    """Shows the ranks that this process does not stand still."""
+    while True:
+        with contextlib.suppress(OSError), open(path, "a"):
+            os.utime(path)
+        time.sleep(_ALIVE_EVERY_S)
 
 
 def _listen(events):
@@ -282,7 +308,9 @@ def main():
     os.dup2(2, 1)  # what a transform prints
     ahead = None
     try:
-        ahead = Ahead(json.loads(sys.stdin.readline()))
+        task = json.loads(sys.stdin.readline())
+        threading.Thread(target=_live, args=(task["alive"],), daemon=True).start()
+        ahead = Ahead(task)
         threading.Thread(target=_listen, args=(ahead.put,), daemon=True).start()
         ahead.count_records()
         ahead.run()

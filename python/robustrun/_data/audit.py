@@ -17,6 +17,7 @@ import signal
 import sys
 
 from . import c_api, marks, pieces
+from .skips import Skips
 from .spec import DataError, check_state, is_while_training, read
 
 STEPS_MAX = 10 ** 8  # of the data; the plan is walked from its beginning
@@ -138,15 +139,18 @@ class Audit:
 
     def __init__(self, values, folder, found):
         self.spec, self.marks = values, found
-        texts = None
+        texts = skips = None
         if is_while_training(values):
             texts = {number: (of_source, pieces.fingerprint(values, folder, of_source))
                      for number, of_source in pieces.require(values, folder).items()}
+            skips = Skips(values, {number: of_source for number, (of_source, _) in texts.items()})
         self._feed = c_api.Feed(values, folder, 0, found[-1].state["ranks"], texts)
         self.sizes = [self._feed.samples(i) for i in range(len(values["source"]))]
         for mark in found:
             try:
                 check_state(mark.state, values, self._feed.fingerprints())
+                if skips:
+                    skips.check(mark.state)
             except DataError as error:
                 raise DataError("%s: %s" % (mark.name, error)) from None
             if _place(mark) > STEPS_MAX:
@@ -208,6 +212,10 @@ class Audit:
             lines.append("%d pieces of documents were dropped (batch.leftover)" % cursor["dropped"])
         if cursor["carry"]:
             lines.append("%d pieces of documents wait for the next step" % len(cursor["carry"]))
+        skipped = sum(map(len, last.state.get("skips", {}).values()))
+        if skipped:
+            lines.append("%d record%s of text %s skipped (max_skips)" % (
+                skipped, "s" * (skipped > 1), "was" if skipped == 1 else "were"))
         lines += [finding.text() for finding in self.findings] + self.doubts
         if cursor["step"] - last.step not in (0, 1):
             lines.append("Work on %s goes on with step %d of the model and step %d of the data."
@@ -226,6 +234,7 @@ class Audit:
                 "samples": {source["name"]: position for source, position in
                             zip(self.spec["source"], cursor["positions"])},
                 "dropped": cursor["dropped"], "waiting": len(cursor["carry"]),
+                "skipped": self.marks[-1].state.get("skips", {}),
                 "findings": [finding.value() for finding in self.findings],
                 "doubts": self.doubts}
 

@@ -1,7 +1,8 @@
 """Makes pieces of text (pieces.py) with a pool of processes.
 
 A record that fails twice, kills its process twice or hangs twice is an error, or is skipped if its
-source has max_skips: first this is written down in the cache, then the piece is made without it.
+source has max_skips: first this is written down in the cache, then the piece is made without it. If
+another machine has made the piece meanwhile, that one counts, and no record is skipped.
 """
 
 import collections
@@ -53,7 +54,8 @@ def _make(text, number, skipped, one_by_one, stamp):
     if _stamp(_recipes[text.source], text) != stamp:
         raise DataError("%s, its tokenizer or its transform has changed since the training began"
                         % text.path)
-    partial = pieces.write(text.piece(number), pieces.piece_bytes(tokens, lengths))
+    partial = pieces.write(text.piece(number), pieces.piece_bytes(
+        tokens, lengths, {*skipped, *(record for record, _ in failed)}))
     return partial, len(lengths), len(tokens), picked, failed
 
 
@@ -72,13 +74,16 @@ class _Task:
         self.one_by_one = False
         self.deaths = collections.Counter()  # by record: of processes that worked on it
         self.made = None  # once it is only compared
+        self.skipped = set()  # records that it is made without
+        self.noted = set()  # records that this task has noted as such that cannot be used
 
 
 class PieceMaker:
     """end() must be called. finished() and others raise DataError: a record cannot be used, or no
-    process can tokenize. `may_skip()`: DataError if no record may be skipped now."""
+    process can tokenize. `may_skip(text, number)`: DataError if no record of this piece may be
+    skipped."""
 
-    def __init__(self, values, folder, processes, may_skip=lambda: None, late_s=None):
+    def __init__(self, values, folder, processes, may_skip=lambda text, number: None, late_s=None):
         self._values, self._may_skip = values, may_skip
         self._recipes = {number: Recipe(source, folder) for number, source
                          in enumerate(values["source"]) if source["format"] != "megatron"}
@@ -120,8 +125,14 @@ class PieceMaker:
         if task.made:
             self._submit(task, _again, task.text, task.made[3])
         else:
-            self._submit(task, _make, task.text, task.number, set(task.text.skipped()),
-                         task.one_by_one, self._stamps[task.text.path])
+            task.skipped = self._skipped_in(task)
+            self._submit(task, _make, task.text, task.number, task.skipped, task.one_by_one,
+                         self._stamps[task.text.path])
+
+    @staticmethod
+    def _skipped_in(task):
+        return {record for record in task.text.skipped()
+                if task.text.piece_with(record) == task.number}
 
     def next_event(self, within_s):
         """The text or (text, number, samples, tokens) that is done; what was put(); or None."""
@@ -154,7 +165,7 @@ class PieceMaker:
             if failed:
                 try:
                     for number, error in failed:
-                        self._skip(task.text, number, error)
+                        self._skip(task, number, error)
                 except DataError:
                     pieces.remove(result[0])
                     raise
@@ -162,19 +173,32 @@ class PieceMaker:
                 self._begin(task)  # most likely in another process
                 return None
         self._killed = 0
-        partial, samples, tokens = task.made[:3]
-        pieces.publish(partial, task.text.piece(task.number))
-        del self._working[task.text.folder, task.number]
-        return task.text, task.number, samples, tokens
+        text, (partial, samples, tokens, _, failed) = task.text, task.made
+        if self._skipped_in(task) - task.skipped - {number for number, _ in failed}:
+            pieces.remove(partial)  # a rank has loaded a state that skips more
+            task.made = None
+            self._begin(task)
+            return None
+        if not pieces.publish(partial, text.piece(task.number)):
+            there = text.skips_of(task.number)
+            for record in task.noted.difference(there or ()):  # used by the one that is there
+                pieces.remove(text.skip_path(record))
+        del self._working[text.folder, task.number]
+        return text, task.number, samples, tokens
 
     def _was_killed(self, task, killed):
         self._count_killed(task.text)
+        if self._is_there(task):
+            if task.made:
+                pieces.remove(task.made[0])
+            del self._working[task.text.folder, task.number]
+            return
         if killed.record and not (task.one_by_one or self._is_alone(task.text)):
             task.one_by_one = True  # next time it is known which record it is
         elif killed.record:
             task.deaths[killed.record] += 1
             if task.deaths[killed.record] == 2:
-                self._skip(task.text, killed.record, "%s, %s %d: %s %s" % (
+                self._skip(task, killed.record, "%s, %s %d: %s %s" % (
                     task.text.path, task.text.unit, killed.record,
                     self._recipes[task.text.source].maker,
                     "killed its process twice" if killed.late_s is None
@@ -199,12 +223,20 @@ class PieceMaker:
     def _name(self, text):
         return self._values["source"][text.source]["name"]
 
-    def _skip(self, text, number, error):
+    @staticmethod
+    def _is_there(task):
+        """Whether another machine was faster."""
+        return os.path.exists(task.text.piece(task.number))
+
+    def _skip(self, task, number, error):
+        text = task.text
+        if self._is_there(task):
+            return
         most = self._values["source"][text.source].get("max_skips", 0)
         if most == 0:
             raise DataError(error)
         try:
-            self._may_skip()
+            self._may_skip(text, task.number)
         except DataError as why:
             raise DataError("%s; %s" % (error, why)) from None
         if number not in text.skipped():
@@ -213,6 +245,7 @@ class PieceMaker:
                 raise DataError("%s; source %s may skip %d record%s (max_skips), and has"
                                 % (error, self._name(text), most, "s" * (most != 1)))
             text.skip(number, error)
+            task.noted.add(number)
         print("robustrun: skipped for good: %s" % error, file=sys.stderr, flush=True)
 
     def end(self):

@@ -4,26 +4,33 @@ For an input file they lie in a folder of its own, whose name has a hash of all 
 depend on:
 
 - records: how many records the input file has, and where those of each piece begin (JSON);
-- 0, 1, 2, …: pieces (loader/index/pieces.h), each with the tokens of 1,024 records;
-- skip-N: record N (line or row, from 1) cannot be used; the text is the error.
+- 0, 1, 2, …: pieces (loader/index/pieces.h), each with the tokens of 1,024 records, and the numbers
+  of those that it skips;
+- skip-N: record N (line or row, from 1) cannot be used, so pieces are made without it; the text is
+  the error.
 
 Each appears whole, under a temporary name first, and is never changed: of two processes that make
 the same file, the first one counts. So every reader, on every machine, gets the same.
 """
 
 import array
+import bisect
 import contextlib
 import hashlib
 import json
 import os
+import struct
+import sys
 
 from . import c_api, text_files
 from .spec import DataError
-from .token_writer import megatron_index, plain_bytes, synced
+from .token_writer import INT32, UINT16, megatron_index, plain_bytes, synced
 from .tokenizing import Recipe
 
 RECORDS = 1024  # of a piece: loader/index/pieces.h
 _SKIP = "skip-"
+_AT_ONCE = 4096  # samples whose order is computed in one call
+_INDEX_HEAD, _INDEX_OF_RECORD = 34, 20  # bytes of a piece's index: token_writer.megatron_index
 
 
 class Text:
@@ -139,8 +146,40 @@ class Text:
                         found[int(name[len(_SKIP):])] = file.read()
         return found
 
+    def skip_path(self, number):
+        return os.path.join(self.folder, _SKIP + str(number))
+
+    def piece_with(self, record):
+        """Number of the piece with a record (line or row); None if there is no such record."""
+        if self._format != "jsonl":
+            return (record - 1) // RECORDS if 1 <= record <= self.records else None
+        lines = [line for _, line in self._found()["starts"]]
+        return bisect.bisect_right(lines, record) - 1 if lines[0] <= record < lines[-1] else None
+
+    def skips_of(self, number):
+        """The records that a piece skips; None if it is not there."""
+        try:
+            with open(self.piece(number), "rb") as file:
+                count = self.records_of(number)
+                file.seek(_INDEX_HEAD - 17)
+                width = {UINT16: 2, INT32: 4}[file.read(1)[0]]
+                file.seek(_INDEX_HEAD + 4 * (count - 1))
+                length, = struct.unpack("<i", file.read(4))
+                file.seek(_INDEX_HEAD + 12 * count - 8)
+                offset, = struct.unpack("<q", file.read(8))
+                file.seek(_INDEX_HEAD + 8 + _INDEX_OF_RECORD * count + offset + length * width)
+                numbers = array.array("Q", file.read())
+        except FileNotFoundError:
+            return None
+        except (KeyError, IndexError, ValueError, OSError, struct.error) as error:
+            raise DataError("cannot use %s: %s; remove it, and it is made again"
+                            % (self.piece(number), error)) from None
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        return list(numbers)
+
     def skip(self, number, error):
-        _publish(os.path.join(self.folder, _SKIP + str(number)), error.encode())
+        _publish(self.skip_path(number), error.encode())
         folder = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(folder)  # before there is a piece without this record
@@ -148,11 +187,12 @@ class Text:
             os.close(folder)
 
 
-def piece_bytes(tokens, lengths):
-    """A piece: an index, and the tokens."""
+def piece_bytes(tokens, lengths, skipped=()):
+    """A piece: an index, the tokens, and the numbers of the records that it skips."""
     kind = "i" if tokens and max(tokens) > 0xffff else "H"
     index = megatron_index(lengths, kind)
-    return b"".join(index) + plain_bytes(array.array(kind, tokens))
+    return (b"".join(index) + plain_bytes(array.array(kind, tokens))
+            + plain_bytes(array.array("Q", sorted(skipped))))
 
 
 def write(path, contents):
@@ -169,16 +209,19 @@ def write(path, contents):
 
 
 def publish(partial, path):
-    """Gives a file its name, unless there is one of this name."""
+    """Gives a file its name, unless there is one of this name. Returns whether it did."""
+    is_first = True
     try:
         os.link(partial, path)
     except FileExistsError:
-        pass
+        is_first = False
     except OSError:  # a file system without hard links
         if not os.path.exists(path):
             os.rename(partial, path)
-            return
+            return True
+        is_first = False
     remove(partial)
+    return is_first
 
 
 def _publish(path, contents):
@@ -188,6 +231,43 @@ def _publish(path, contents):
 def remove(path):
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
+
+
+class Places:
+    """Which piece has a sample. `texts`: the files of a source, whose records are known."""
+
+    def __init__(self, values, number, texts):
+        self._values, self._number, self.texts = values, number, texts
+        self._firsts, self.samples = [], 0
+        self._numbers = {id(text): number for number, text in enumerate(texts)}
+        for text in texts:
+            self._firsts.append(self.samples)
+            self.samples += text.records
+
+    def piece_of(self, sample):
+        at = bisect.bisect_right(self._firsts, sample) - 1
+        return self.texts[at], (sample - self._firsts[at]) // RECORDS
+
+    def number_of(self, text):
+        return self._numbers[id(text)]
+
+    def samples_of(self, text, number):
+        """Of a piece."""
+        first = self._firsts[self.number_of(text)] + number * RECORDS
+        return range(first, first + text.records_of(number))
+
+    def order(self, begin, end):
+        """The samples at positions `begin` to `end` - 1, in parts."""
+        for at in range(begin, end, _AT_ONCE):
+            yield c_api.order(self._values, self._number, self.samples, at,
+                              min(_AT_ONCE, end - at))
+
+    def was_drawn(self, text, number, position):
+        """Whether a sample of a piece comes before `position`. Takes 0.1 us for each before."""
+        if position >= self.samples:
+            return True
+        wanted = set(self.samples_of(text, number))
+        return any(not wanted.isdisjoint(part) for part in self.order(0, position))
 
 
 def texts_of(values, folder):

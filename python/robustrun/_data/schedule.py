@@ -54,7 +54,7 @@ class Schedule:
         self._goes_on = True  # the next pass begins here, not with the next epoch
         self._loaded = None  # (epoch, step) of a state, until another epoch begins
         self.newest = None  # pass
-        self._reading = None  # the pass that the next iterator is for
+        self._reading = None  # the pass that iterators are for at present
 
     def _checked(self, plan):
         """`plan`, if no rank is ever without a sample: the others would wait for it forever."""
@@ -83,14 +83,14 @@ class Schedule:
         return self._plan.rank_samples(self._rank, self._ranks)
 
     def read(self, running):
-        """The next iterator gives the keys of what this pass has not given yet."""
+        """Until read(None), iterators give the keys of what this pass has not given yet: torch
+        makes two of them for one pass."""
         self._reading = running
 
     def __iter__(self):
         # For torch's DataLoader, which asks ahead of what the script has used, or later than the
         # script sets another epoch.
         running = self._reading or Running(self._plan, self.epoch, self.step)
-        self._reading = None
         return self._keys(running.plan, running.epoch, running.step)
 
     def _keys(self, plan, epoch, begin):

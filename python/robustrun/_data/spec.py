@@ -204,7 +204,14 @@ def is_whole(state):
             and _are_numbers(state.get("fingerprints"), sources, 0, 2 ** 64)
             and _are_numbers(cursor.get("positions"), sources, 0, 2 ** 64)
             and _are_numbers(cursor.get("owed"), sources, -2 ** 63, 2 ** 63)
-            and isinstance(carry, list) and all(map(_is_piece, carry)))
+            and isinstance(carry, list) and all(map(_is_piece, carry))
+            and _are_skips(state.get("skips", {})))
+
+
+def _are_skips(skips):
+    return isinstance(skips, dict) and all(
+        isinstance(found, list) and all(_are_numbers(each, 2, 0, 2 ** 63) for each in found)
+        for found in skips.values())
 
 
 def _is_specification(spec):

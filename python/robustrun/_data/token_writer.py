@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-_UINT16, _INT32 = 8, 4  # codes of Megatron-LM's DType
+UINT16, INT32 = 8, 4  # codes of Megatron-LM's DType
 _ABANDONED_AFTER_S = 86400
 
 
@@ -103,7 +103,7 @@ def megatron_index(lengths, kind):
     for length in lengths:
         offsets.append(end)
         end += length * width
-    code = _INT32 if kind == "i" else _UINT16
+    code = INT32 if kind == "i" else UINT16
     yield b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1)
     for numbers in (lengths, offsets, array.array("q", range(count + 1))):
         yield plain_bytes(numbers)

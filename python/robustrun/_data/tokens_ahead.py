@@ -1,7 +1,8 @@
 """A rank's side of text that is tokenized while the training runs.
 
 Of the ranks of a machine one has the process that tokenizes (ahead.py): the one with the lock. The
-others wait for the pieces; if the one ends, another takes the lock.
+others wait for the pieces; if the one ends, another takes the lock. If the process stands still, it
+is replaced, or another rank has one without the lock: two that tokenize do no harm.
 """
 
 import contextlib
@@ -11,12 +12,14 @@ import hashlib
 import json
 import os
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 from . import c_api, pieces
+from .skips import Skips
 from .spec import DataError
 
 LATE_S = 30  # a record that takes longer, and longer than many before, hangs
@@ -24,6 +27,8 @@ _LOOK_EVERY_S = 0.2
 _NEED_AGAIN_S = 1.0
 _END_S = 5
 _STARTS_MAX = 5  # without a batch
+STILL_LOOKS = 150  # for which the process has shown no life
+_START_LOOKS = 450  # more, for its start
 _owned = {}  # lock → process that has it: a process's own locks do not keep it out
 _PROGRAM = ("import sys; sys.path[:0] = [%r]; from robustrun._data.ahead import main; "
             "sys.exit(main())")
@@ -60,6 +65,7 @@ class _Place:
             if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
                 raise DataError("%s is not a folder of this user" % self.folder)
         self.prefix = os.path.join(self.folder, "data-ahead-%s" % self.job)
+        self.lock, self.alive = self.prefix + ".lock", self.prefix + ".alive"
 
 
 class TokensAhead:
@@ -75,7 +81,10 @@ class TokensAhead:
         self._process = None
         self._starts = 0
         self._looked = 0
+        self._alive = None  # time of the last sign of life
+        self._still = -_START_LOOKS  # looks since then
         self._at = {"positions": [0] * len(values["source"]), "step": 0}
+        self._begins = False
         self._need, self._needed = None, 0
 
     def wait_for_records(self, place):
@@ -88,13 +97,21 @@ class TokensAhead:
                     place(name, os.fsencode(text.path))
                     self.look()
                     time.sleep(_LOOK_EVERY_S / 4)
+        self.skips = Skips(self._values, self._texts)
         return {number: (texts, pieces.fingerprint(self._values, self._folder, texts))
                 for number, texts in self._texts.items()}
+
+    def begin(self):
+        """No state is loaded from now on, or it has been: pieces may be made."""
+        if not self._begins:
+            self._begins = True
+            self._send({"begins": True})
 
     def move(self, cursor):
         """The training is there: it has received batches up to this cursor."""
         self._starts = 0
         self._need = None
+        self.skips.move(cursor)
         if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
             self._at = {"positions": cursor["positions"], "step": cursor["step"]}
             self._send(self._at)
@@ -123,20 +140,57 @@ class TokensAhead:
         if time.monotonic() - self._looked < _LOOK_EVERY_S:
             return
         self._looked = time.monotonic()
+        stands_still = self._stands_still()
         if self._process is not None and self._process.poll() is None:
-            return
+            if not stands_still:
+                return
+            print("robustrun: process %d, which tokenizes, stands still and is replaced"
+                  % self._process.pid, file=sys.stderr, flush=True)
+            self._process.kill()
+            self._process.wait()
         if self._process is not None:
             self._hear_last()
         if self._lock is None and not self._take_lock():
-            return
+            if not stands_still:
+                return
+            print("robustrun: the process that tokenizes for process %s, which has the lock %s, "
+                  "stands still; this rank has one of its own" % (self._holder(), self._place.lock),
+                  file=sys.stderr, flush=True)
         if self._starts == _STARTS_MAX:
             raise DataError("the process that tokenizes has been killed %d times in a row, perhaps "
                             "for lack of memory" % self._starts)
         self._starts += 1
         self._start()
 
+    def _stands_still(self):
+        """Whether the process that tokenizes on this machine has shown no life for long, by this
+        rank's looks: clocks go on while a job is suspended."""
+        try:
+            alive = os.stat(self._place.alive).st_mtime_ns
+        except OSError:
+            alive = None
+        if alive != self._alive:
+            self._alive, self._still = alive, 0
+        self._still += 1
+        if self._still < STILL_LOOKS:
+            return False
+        self._still = 0
+        return True
+
+    def _holder(self):
+        """Pid of the process that has the lock, or what is known of it."""
+        if _owned.get(self._place.lock) == os.getpid():
+            return str(os.getpid())  # which would give it back by closing the file
+        try:
+            with open(self._place.lock) as file:
+                found = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("@hhqqi4x", fcntl.F_WRLCK,
+                                                                     os.SEEK_SET, 0, 0, 0))
+        except OSError:
+            return "?"
+        return str(struct.unpack("@hhqqi4x", found)[4] or "?")
+
     def _take_lock(self):
-        path = self._place.prefix + ".lock"
+        path = self._place.lock
         if _owned.get(path) == os.getpid():
             return False
         file = open(path, "a")
@@ -156,11 +210,13 @@ class TokensAhead:
         if self._lock is not None:
             _owned.pop(self._lock.name, None)
             pieces.remove(self._lock.name)  # two that tokenize do no harm
+            pieces.remove(self._place.alive)
             self._lock.close()
             self._lock = None
 
     def _start(self):
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self._still = -_START_LOOKS
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM % package], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
@@ -169,9 +225,11 @@ class TokensAhead:
                 "job": place.job,
                 "machine": place.machine, "machines": place.machines,
                 "processes": place.processes, "needs": place.prefix + ".need-",
-                "late_s": LATE_S}
+                "alive": place.alive,
+                "late_s": LATE_S,
+                "may_skip": any("max_skips" in each for each in self._values["source"])}
         self._send(task)
-        self._send(dict(self._at, need=self._need))
+        self._send(dict(self._at, need=self._need, begins=self._begins))
 
     def _send(self, value):
         if self._process is None or self._pid != os.getpid():

@@ -1,5 +1,5 @@
-"""ahead_job.py SPEC RANK RANKS STATE STEPS LOG [LATE_S]: reads the batches of a rank up to step
-STEPS.
+"""ahead_job.py SPEC RANK RANKS STATE STEPS LOG [LATE_S [STILL_LOOKS]]: reads the batches of a rank
+up to step STEPS.
 
 RANK and RANKS may be "-": those of the environment. It goes on with the state in LOG.begin, if
 there is one; after each step rank 0 saves its state in STATE. If there is a file LOG.pace, no step
@@ -55,6 +55,8 @@ def main():
     steps = int(steps)
     if len(sys.argv) > 7:
         tokens_ahead.LATE_S = float(sys.argv[7])
+    if len(sys.argv) > 8:
+        tokens_ahead.STILL_LOOKS, tokens_ahead._START_LOOKS = int(sys.argv[8]), 100
     loader = data.loader(spec, rank, ranks)
     if os.path.exists(log + ".begin"):
         with open(log + ".begin") as file:

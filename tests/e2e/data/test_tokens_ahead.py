@@ -207,7 +207,12 @@ def test_batches_are_those_of_prepared_data_over_kills_and_other_numbers_of_rank
 
 def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
     data = made(tmp_path / "data")
+    (data.folder / "tokens").mkdir()
+    here, gone = (data.folder / "tokens" / f".machine-{job}-1" for job in ("here", "gone"))
+    here.touch(), gone.touch()
+    os.utime(gone, (1e9, 1e9))
     finish(data.start(1, steps=3))
+    assert here.exists() and not gone.exists()
     first = data.log(0)
     begun = {path: path.stat().st_ino for path in data.pieces()}
     done = prepare(data.folder)
@@ -222,12 +227,34 @@ def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
 def test_a_rank_gets_its_text_although_the_one_that_tokenizes_stands_still(tmp_path, made):
     data = made(tmp_path / "data")
     write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    spec = data.folder / "data.toml"  # fewer pieces are within reach
+    spec.write_text(spec.read_text().replace("block = 128", "block = 1024"))
     (data.folder / "still.pace").write_text("0")
-    still = data.start(1, name="still")
-    wait_for(lambda: process_that_tokenizes(still), 60, "the pool")
-    moving = data.start(1)
-    finish(moving)
-    assert data.steps(0) == STEPS - 1 and still[0].poll() is None
+    (still,) = data.start(1, name="still")
+    wait_for(lambda: process_that_tokenizes([still]), 60, "the pool")
+    (data.folder / "log.pace").write_text("2")
+    moving = data.start(1, late=["30", "15"], steps=60)
+    wait_for(lambda: data.steps(0) == 1, 60, "steps with the text of the rank that stands still")
+    ahead, pool = process_that_tokenizes([still])
+    stopped = [ahead, *pool]
+    try:
+        for pid in (still.pid, *stopped):
+            os.kill(pid, signal.SIGSTOP)
+        (data.folder / "log.pace").write_text("20")
+        own, _ = wait_for(lambda: process_that_tokenizes(moving), 60, "a process of its own")
+        os.kill(own, signal.SIGSTOP)
+        stopped.append(own)
+        (data.folder / "log.pace").unlink()
+        (said,) = finish(moving)
+    finally:
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    assert data.steps(0) == 59 and still.poll() is None
+    assert re.search(r"^robustrun: the process that tokenizes for process %d, which has the lock "
+                     r"\S+/data-ahead-\w+\.lock, stands still; this rank has one of its own$"
+                     % still.pid, said, re.M), said
+    assert f"robustrun: process {own}, which tokenizes, stands still and is replaced\n" in said
 
 
 @pytest.mark.parametrize("killed", ["the pool", "the process that tokenizes"])
@@ -304,6 +331,105 @@ def test_a_record_that_cannot_be_used_is_named_or_skipped_for_good(tmp_path, mad
         path.unlink()
     (said,) = finish(data.start(1, name="again", late=late))
     assert "skipped" not in said and data.log(0, "again") == first
+
+
+SOMETIMES = """
+import os, time
+def tokenize(text):
+    if text == %r and os.path.exists(%r):
+        hold = %r
+        while os.path.exists(hold):
+            open(hold + ".is seen", "w").close()
+            time.sleep(0.01)
+        1 / 0
+    return [ord(letter) for letter in text]
+"""
+
+
+@pytest.fixture
+def sometimes(tmp_path, made):
+    """Data with a record that fails if there is a file `fails`; before that it waits while there is
+    a file `hold`."""
+    text = words(1500, "web-0.jsonl")[5]
+    data = made(tmp_path / "data", options="max_skips = 1", code=SOMETIMES % (
+        text, str(tmp_path / "data" / "fails"), str(tmp_path / "data" / "hold")))
+    data.fails, data.hold = data.folder / "fails", data.folder / "hold"
+    return data
+
+
+def half_way(data, name):
+    """Runs to the end; returns the state after step 14, and what was printed."""
+    (data.folder / "state").unlink(missing_ok=True)
+    pace = data.folder / f"{name}.pace"
+    pace.write_text("15")
+    jobs = data.start(1, name=name)
+    state = data.folder / "state"
+    found = wait_for(lambda: state.exists() and json.loads(state.read_text()), 60, "a state")
+    while found["cursor"]["step"] < 15:
+        wait_for(lambda: data.steps(0, name) == 14, 60, "the step")
+        found = json.loads(state.read_text())
+    pace.unlink()
+    return found, finish(jobs)[0]
+
+
+def test_a_state_says_what_is_skipped_whatever_another_cache_does(tmp_path, sometimes):
+    data = sometimes
+    record = f"{data.folder}/web-0.jsonl, line 6"
+
+    def go_on(name, state, cache, code=0):
+        """With the state of half the way, and what is in another cache, if anything."""
+        (data.folder / "tokens").rename(tmp_path / f"tokens before {name}")
+        if cache:
+            (tmp_path / cache).rename(data.folder / "tokens")
+        (data.folder / f"{name}.begin").write_text(json.dumps(state))
+        return finish(data.start(1, name=name), code)[0].splitlines()
+
+    data.fails.touch()
+    skips, said = half_way(data, "skips")
+    assert said.count("skipped for good: ") == 1 and skips["skips"] == {"web": [[0, 6]]}
+    # An empty cache, and a record that can be used now.
+    data.fails.unlink()
+    assert go_on("none", skips, None) == []
+    assert data.log(0, "none") == data.log(0, "skips")[30:]
+    assert json.loads((data.folder / "state").read_text())["skips"] == {"web": [[0, 6]]}
+    # A record that was used, and fails.
+    (data.folder / "tokens").rename(tmp_path / "tokens that skip")
+    uses, said = half_way(data, "uses")
+    assert said == "" and uses["skips"] == {"web": []}
+    assert data.log(0, "uses")[30:] != data.log(0, "skips")[30:]
+    data.fails.touch()
+    said = go_on("fails", uses, None, 1)
+    assert said[-1] == (f"data: {record}: prep:tokenize failed: ZeroDivisionError: division by zero"
+                        "; this training has used it, so it cannot be skipped any more")
+    # Caches that others have filled.
+    said = go_on("skipped", uses, "tokens that skip", 1)
+    piece = next((data.folder / "tokens").glob("web-0*.pieces*")) / "0"
+    assert said == [f"data: {record} was used by the training so far, and in the cache it is "
+                    f"skipped: remove {piece} and {piece.parent}/skip-6, and it is made again"]
+    said = go_on("used", skips, "tokens before fails", 1)
+    assert said == [f"data: {record} was skipped by the training so far, and in the cache it is "
+                    f"not: remove {piece}, and it is made again"]
+    piece.unlink()
+    assert finish(data.start(1, name="used")) == [""]
+    assert data.log(0, "used") == data.log(0, "skips")[30:]
+
+
+def test_a_record_that_fails_on_one_machine_only_is_not_skipped(tmp_path, sometimes):
+    data = sometimes
+    prepare(data.folder)
+    piece = next((data.folder / "tokens").glob("web-0*.pieces*")) / "0"
+    piece.rename(tmp_path / "of the other machine")
+    data.hold.touch()
+    data.fails.touch()
+    late = subprocess.Popen([BUILD / "bin" / "robustrun", "data", "prepare", "data.toml"],
+                            cwd=data.folder, stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, PYTHON_EXEC=sys.executable))
+    data.jobs.append(late)
+    wait_for((data.folder / "hold.is seen").exists, 60, "the record")
+    (tmp_path / "of the other machine").rename(piece)
+    data.hold.unlink()
+    assert finish([late]) == [""]
+    assert not list(piece.parent.glob("skip-*"))
 
 
 def test_more_bad_records_than_max_skips_stop_the_training(tmp_path, made):
