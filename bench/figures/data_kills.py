@@ -16,9 +16,7 @@ BATCHES = 200
 QUICK = Quick(50, "5 kills at each length of a step instead of 20")
 PACKAGE = ROOT / "build" / "share" / "robustrun" / "python"
 # Length of a step in seconds: at most so many for the median and the longest wait.
-# In 0.5 s there is time to replace it, so the wait is that for any batch, except after a kill just
-# before the step's end.
-TARGETS = {0.05: (0.3, 1.0), 0.5: (0.005, 0.1)}
+TARGETS = {0.05: (0.3, 1.0), 0.5: (0.001, 0.001)}
 SMALL_SHM = """
 mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 1
 "$@"
