@@ -1,14 +1,10 @@
-"""The processes of torch's DataLoader that read for one pass. One that was killed is no error of
-the script's: the caller makes new ones, while a batch is awaited or, by when_one_ends(), before.
+"""The processes of torch's DataLoader that read for one pass. One that was killed is noticed only
+while a batch is awaited, and is no error of the script's: the caller makes new ones.
 
 torch's own handler of SIGCHLD raises an error wherever the script is, as soon as a loader process
 has ended. So torch knows of the processes only within __next__().
 """
 
-import os
-import signal
-import threading
-import weakref
 from multiprocessing import connection
 
 END_S = 5  # at most, between the end of a process's connections and its own
@@ -71,21 +67,6 @@ class LoaderProcesses:
             self._signals._remove_worker_pids(id(self._batches))
             self._batches._worker_pids_set = False
 
-    def when_one_ends(self, method):
-        """Calls method(self) once, in a thread of its own that sleeps until then, when a process
-        has ended for whatever reason; not if this or the method's object is gone, or Python ends.
-        """
-        if self._signals is None:
-            return
-        # Of its own: torch closes the others.
-        ends = [os.dup(each.sentinel) for each in self._batches._workers]
-        told, tell = os.pipe()
-        # Persistent processes stay.
-        weakref.finalize(self, _tell, told, tell, os.getpid()).atexit = False
-        device = _device() if self._loader.pin_memory else None
-        threading.Thread(target=_call_at_end, name="robustrun loader processes", daemon=True, args=(
-            ends, told, weakref.WeakMethod(method), weakref.ref(self), device)).start()
-
     def has_lost_one(self, within_s):
         """Whether a process has ended although it should not, or does so within a time."""
         if self._signals is None:
@@ -95,14 +76,6 @@ class LoaderProcesses:
             if each.sentinel in ending:
                 each.join(END_S)  # it has closed its files, but may not have ended
         return not all(each.is_alive() for each in self._batches._workers)
-
-    def lost_one(self):
-        """In torch's words, after has_lost_one()."""
-        code, pid = next((each.exitcode, each.pid) for each in self._batches._workers
-                         if not each.is_alive())
-        how = ("is killed by signal: %s" % signal.strsignal(-code) if code < 0
-               else "exited unexpectedly with exit code %d" % code)
-        return "DataLoader worker (pid %d) %s" % (pid, how)
 
     def close(self):
         """Ends the others, which may wait for a lock of one that was killed."""
@@ -115,38 +88,3 @@ class LoaderProcesses:
         if getattr(self._loader, "_iterator", None) is self._batches:  # persistent_workers
             self._loader._iterator = None
         self._batches = iter(())
-
-
-def _tell(told, tell, pid):
-    if os.getpid() == pid:  # not in a forked child
-        os.write(tell, b"!")
-        os.close(tell)
-        os.close(told)
-
-
-def _device():
-    """(function, its argument) that gives another thread this one's accelerator: torch pins memory
-    for that of the thread that makes an iterator."""
-    import torch
-
-    for api, current, choose in (("accelerator", "current_device_index", "set_device_index"),
-                                 ("cuda", "current_device", "set_device")):
-        module = getattr(torch, api, None)
-        if module is not None and module.is_available():
-            return getattr(module, choose), getattr(module, current)()
-    return None
-
-
-def _call_at_end(ends, told, method, processes, device):
-    try:
-        connection.wait([*ends, told])
-    finally:
-        for each in ends:
-            os.close(each)
-    if not threading.main_thread().is_alive():  # torch ends its processes at exit
-        return
-    called, given = method(), processes()
-    if called is not None and given is not None:
-        if device:
-            device[0](device[1])
-        called(given)

@@ -1,9 +1,7 @@
 """DataLoader for map-style datasets, in the place of torch's, which it drives (docs/data.md)."""
 
-import contextlib
 import gc
 import os
-import threading
 import warnings
 
 from .._progress import data_waits
@@ -16,15 +14,6 @@ from .spec import DataError
 _LOST = "DataLoader worker"  # what torch's error begins with, if one has ended
 _OF_WORKER = "in DataLoader worker process"  # in the text of an error of the dataset
 _LOST_IN_A_ROW = 2  # loader processes that are replaced without a batch in between
-_beginning = threading.Lock()  # an iterator of torch's is made
-
-
-def _forked():
-    global _beginning
-    _beginning = threading.Lock()  # the thread that has it may be in the parent
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 def _has_group():
@@ -210,15 +199,14 @@ class DataLoader:
                      type(self.dataset).__name__.encode())
 
     def _begin(self, running):
-        """The batches that this pass has not given yet. Any thread."""
-        with _beginning:
-            self._schedule.read(running)
-            try:
-                # Seeds of worker processes. Samples have seeds of their own.
-                self._below.generator = _generator(self._seed + running.epoch * 65_537 + self._rank)
-                return LoaderProcesses(self._below, iter(self._below))
-            finally:
-                self._schedule.read(None)
+        """The batches that this pass has not given yet."""
+        self._schedule.read(running)
+        try:
+            # Seeds of worker processes. Samples have seeds of their own.
+            self._below.generator = _generator(self._seed + running.epoch * 65_537 + self._rank)
+            return LoaderProcesses(self._below, iter(self._below))
+        finally:
+            self._schedule.read(None)
 
     def set_epoch(self, epoch):
         """The next `for` is this epoch; within the epoch of a loaded state, the rest of it. Not
@@ -246,9 +234,6 @@ class _Pass:
         self._shared = shared  # with later passes: torch has one iterator over persistent workers
         self._running = self._batches = self._number = None
         self._is_open = False
-        self._lock = threading.RLock()  # for all of this: processes are replaced meanwhile, too
-        self._lost = 0  # processes, since the last batch
-        self._replaced = []  # warnings of which the script does not know yet
 
     def __len__(self):
         """Batches of this pass, used ones included."""
@@ -258,12 +243,10 @@ class _Pass:
         return self
 
     def __next__(self):
-        with data_waits.waiting(self._source), self._lock:
+        with data_waits.waiting(self._source):
             return self._next()
 
     def _next(self):
-        while self._replaced:
-            warnings.warn(self._replaced.pop(), RuntimeWarning, stacklevel=3)
         if self._number is None:
             self._number = self._schedule.left
             self._running, self._batches = self._schedule.begin(), None
@@ -287,16 +270,14 @@ class _Pass:
     def _read(self, batches):
         """The next batch, and the iterator that gave it: another one than `batches` if that is
         None, or if a loader process was killed."""
-        is_incomplete = False
+        lost, is_incomplete = 0, False
         while True:
             try:
                 if batches is None:
                     if is_incomplete:  # an iterator, which may have processes
                         gc.collect()
-                    batches = self._begun()
-                batch = next(batches)
-                self._lost = 0
-                return batch, batches
+                    batches = self._begin(self._running)
+                return next(batches), batches
             # Also of the dataset. The process that has a batch's memory may end before this one has
             # asked for that, or while it does.
             except (RuntimeError, OSError, EOFError) as error:
@@ -305,35 +286,11 @@ class _Pass:
                     0 if isinstance(error, RuntimeError) or _OF_WORKER in str(error) else END_S)
                 if batches and is_lost:
                     batches.close()
-                self._lost += 1
-                if not is_lost or self._lost > _LOST_IN_A_ROW:
+                lost += 1
+                if not is_lost or lost > _LOST_IN_A_ROW:
                     raise
                 batches = None
                 what = str(error) if _LOST in str(error) else "%s was killed" % _LOST
-                warnings.warn(self._again(what), RuntimeWarning, stacklevel=4)
-
-    def _again(self, what):
-        return "%s; its batches are read again, from step %d of epoch %d on" % (
-            what.rstrip(" ."), self._running.step, self._running.epoch)
-
-    def _begun(self):
-        batches = self._begin(self._running)
-        batches.when_one_ends(self._replace)
-        return batches
-
-    def _replace(self, batches):
-        """In a thread of its own, a process of `batches` has ended: makes new ones while the script
-        computes, so that its next batch is there in time."""
-        with self._lock:
-            # None: the pass has ended. Else it is the script that has met the loss.
-            if self._batches is not batches or not batches.has_lost_one(0):
-                return
-            if self._lost == _LOST_IN_A_ROW or (
-                    self._shared and self._running is not self._schedule.newest):
-                return  # the script meets it
-            self._lost += 1
-            self._batches = None
-            self._replaced.append(self._again(batches.lost_one()))
-            batches.close()
-            with contextlib.suppress(RuntimeError, OSError, EOFError):  # the script tries again
-                self._batches = self._begun()
+                warnings.warn("%s; its batches are read again, from step %d of epoch %d on"
+                              % (what.rstrip(" ."), self._running.step, self._running.epoch),
+                              RuntimeWarning, stacklevel=4)
