@@ -70,6 +70,7 @@ class LocalConsole final : public Console {
   void write(const wire::Output& output, std::string_view host) override {
     const bool has_bars = terminal_ && style_.prefix != ConsoleStyle::Prefix::kNone;
     if (!has_bars && !output.is_stderr) return write_lines(output, host);
+    if (has_bars) hosts_[output.rank.value] = host;
     wire::Output rest = output;
     if (has_bars) rest.bytes = bars_.take(rest);
     rest.bytes = tracebacks_.take(rest);
@@ -264,7 +265,7 @@ class LocalConsole final : public Console {
   BarFold bars_;
   std::string live_line_;
   base::Nanos drawn_at_{};
-  std::map<std::uint32_t, std::string> hosts_;  // by rank, where lines are folded
+  std::map<std::uint32_t, std::string> hosts_;  // by rank, where lines are folded or bars shown
   boost::asio::steady_timer fold_timer_{executor_};
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;

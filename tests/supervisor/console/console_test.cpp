@@ -305,4 +305,16 @@ TEST_CASE("an idle console holds no memory") {
   }));
 }
 
+TEST_CASE("a bar that becomes a line has the name of its worker's host") {
+  ConsoleStyle style;
+  style.prefix = ConsoleStyle::Prefix::kTemplate;
+  style.prefix_template = "[${hostname}] ";
+  style.live = true;
+  Fixture f(style);
+  f.console->write(output(3, "\r 10% |#  |\r 90% |###|", true), "node7");
+  f.console->end_bars();
+  REQUIRE(f.flush());
+  CHECK(f.err_text.starts_with("[node7]  90% |###|"));
+}
+
 }  // namespace console_test
