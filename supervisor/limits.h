@@ -17,6 +17,10 @@ inline constexpr int kLockPollMs = 20;
 
 // Interval at which a summary of progress is journaled.
 inline constexpr std::chrono::minutes kSummaryInterval{1};
+// run_record.h: entries that the journal did not take and that are kept for the final report;
+// interval in which trouble with the journal is logged once.
+inline constexpr std::size_t kLostEntriesMax = 1000;
+inline constexpr std::chrono::minutes kJournalTroubleInterval{1};
 // checkpoint_watch.h: interval in which at most one event of a kind is journaled; different loads
 // that are noted in one attempt.
 inline constexpr std::chrono::seconds kCheckpointEventInterval{10};

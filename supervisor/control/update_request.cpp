@@ -33,7 +33,9 @@ base::Result<UpdateRequested> going_back(const UpdateOrder& order, const Version
   }
   if (event.version == versions.next) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} is what the workers have", versions.name(event.version)));
+                fmt::format("{} is {}", versions.name(event.version),
+                            versions.is_changing() ? "what the next attempt gets already"
+                                                   : "what the workers have"));
   }
   return event;
 }

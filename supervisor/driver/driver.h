@@ -95,6 +95,8 @@ class Driver {
   void log_console_to(ConsoleLog& log);
   // Publishes the journal's entries and the run's status; `outlets` outlives the driver.
   void publish_to(Outlets& outlets);
+  // Entries that the journal did not take (run_record.h).
+  [[nodiscard]] const std::vector<JournalEntry>& lost_entries() const;
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop, when
   // the run is over, and the agents and the output have ended or are given up.
   void start();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/io/log.h"
+#include "supervisor/limits.h"
 #include "supervisor/outlets/outlets.h"
 
 namespace robustrun::supervisor {
@@ -17,7 +18,10 @@ void RunRecord::write(const JournalEntry& entry) {
   status_.take(entry);
   saves_.take(entry);
   if (outlets_ != nullptr) outlets_->take(entry);
-  note(journal_->append(entry));
+  const base::Status written = journal_->append(entry);
+  if (!written && lost_.size() < kLostEntriesMax) lost_.push_back(entry);
+  now_ = entry.at;
+  note(written);
 }
 
 void RunRecord::write_last(const JournalEntry& entry) {
@@ -27,11 +31,15 @@ void RunRecord::write_last(const JournalEntry& entry) {
 
 void RunRecord::note(const base::Status& written) {
   if (written) {
-    if (std::exchange(has_failed_, false)) RR_LOG(kWarn, {}, "the journal can be written again");
-  } else if (!std::exchange(has_failed_, true)) {
-    // A full disk must not end the training; the report will have a gap, and tells so.
-    RR_LOG(kError, {}, "{}; the run goes on, its report will be incomplete", written.error().what);
+    if (std::exchange(is_failing_, false)) RR_LOG(kWarn, {}, "the journal can be written again");
+    return;
   }
+  // On a full disk small entries may fit between larger ones: one pair of lines in a while.
+  if (is_failing_ || (failed_at_ && now_ - *failed_at_ < kJournalTroubleInterval)) return;
+  is_failing_ = true;
+  failed_at_ = now_;
+  // A full disk must not end the training; the report will have a gap, and tells so.
+  RR_LOG(kError, {}, "{}; the run goes on, its report will be incomplete", written.error().what);
 }
 
 void RunRecord::take(JobState state, base::Nanos at) {

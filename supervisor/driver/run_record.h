@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
@@ -42,6 +43,9 @@ class RunRecord {
   [[nodiscard]] const LongestSaves& longest_saves() const { return saves_.longest(); }
   // All workers of an attempt have run at the same time.
   [[nodiscard]] bool was_up() const { return was_up_; }
+  // Entries that the journal did not take, the first kLostEntriesMax of them: it is read again for
+  // the final report, which would not know how the run ended.
+  [[nodiscard]] const std::vector<JournalEntry>& lost() const { return lost_; }
   [[nodiscard]] std::string metrics_url() const;  // empty: metrics are not served
 
   // `status` can be called from now on, until end_outlets() has called `done`.
@@ -56,7 +60,10 @@ class RunRecord {
   Outlets* outlets_ = nullptr;  // null: the run has none
   StatusFold status_;
   SaveTimes saves_;
-  bool has_failed_ = false;  // the journal, when it was last written
+  base::Nanos now_{};  // of the newest entry
+  bool is_failing_ = false;  // the journal, as it was last said
+  std::optional<base::Nanos> failed_at_;  // when that was said last
+  std::vector<JournalEntry> lost_;
   bool was_up_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -340,17 +341,20 @@ void remember_nodes(const RunRequest& request, const std::vector<JournalEntry>& 
   }
 }
 
-// What is made of the journal at the end of the run.
-void close_accounts(const RunRequest& request) {
-  const auto readout = read_run_journal(journal_path(request));
+// What is made of the journal at the end of the run. `lost`: entries that it did not take.
+void close_accounts(const RunRequest& request, const std::vector<JournalEntry>& lost) {
+  auto readout = read_run_journal(journal_path(request));
   if (!readout) {
     RR_LOG(kError, {}, "{}; there is no summary{}", readout.error().what,
            request.node_history.empty() ? "" : ", and no notes about the run's nodes");
     return;
   }
   if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
-  write_final_report(request, readout->entries);
-  remember_nodes(request, readout->entries);
+  auto& entries = readout->entries;
+  entries.insert(entries.end(), lost.begin(), lost.end());
+  std::ranges::stable_sort(entries, {}, &JournalEntry::at);
+  write_final_report(request, entries);
+  remember_nodes(request, entries);
 }
 
 void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
@@ -371,6 +375,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
 
   int exit_code = kExitFailure;
+  std::vector<JournalEntry> lost;
   asio::io_context loop(1);
   std::unique_ptr<ConsoleLog> console_log;
   {
@@ -424,12 +429,13 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     }
     announce(request);
     loop.run();
+    lost = driver.lost_entries();
   }
   if (!request.network.invitation.empty()) {
     std::error_code error;
     std::filesystem::remove(request.network.invitation, error);  // no host may join any more
   }
-  close_accounts(request);
+  close_accounts(request, lost);
   return exit_code;
 }
 

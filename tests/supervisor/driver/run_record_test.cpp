@@ -73,7 +73,7 @@ TEST_CASE("an entry is journaled, and counts for the status and the outlets") {
   CHECK(run.log.text().empty());
 }
 
-TEST_CASE("a journal that cannot be written does not end the run: that is logged once") {
+TEST_CASE("a journal that cannot be written does not end the run: that is logged once a minute") {
   Recorded run;
   run.record.write(started());
   {
@@ -84,9 +84,22 @@ TEST_CASE("a journal that cannot be written does not end the run: that is logged
   const std::string failure = run.log.text();
   CHECK(failure.ends_with("; the run goes on, its report will be incomplete\n"));
   CHECK(failure.find('\n') == failure.size() - 1);
+  CHECK(run.record.lost().size() == 2);  // for the final report
   run.record.write(started());
-  CHECK(run.log.text() == failure + "the journal can be written again\n");
+  const std::string over = failure + "the journal can be written again\n";
+  CHECK(run.log.text() == over);
   CHECK(run.entries() == 2);
+  const auto fail_at = [&](base::Nanos at) {
+    const robustrun::test::FileSizeLimit full(std::filesystem::file_size(run.path()) + 1);
+    JournalEntry entry = started();
+    entry.at = at;
+    run.record.write(entry);
+  };
+  fail_at(30s);
+  CHECK(run.log.text() == over);
+  fail_at(1min + 2s);
+  CHECK(run.log.text().starts_with(over));
+  CHECK(run.log.text().size() > over.size());
 }
 
 TEST_CASE("a successor's status goes on, and the entries that were missing are written") {
