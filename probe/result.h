@@ -2,7 +2,7 @@
 // The result of one test as JSON: one object on one line, as described in docs/preflight.md. Pure.
 //
 // The program that writes it is linked with libraries that may print anything. The reader therefore
-// takes the last line of the output that begins like a result.
+// takes the last line that begins like a result, and ignores such text within a line.
 
 #include <string>
 #include <string_view>
