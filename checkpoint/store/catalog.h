@@ -29,7 +29,7 @@ struct FoundAttempt : AttemptMarks {
   std::string digest;  // of the manifest's bytes
   std::vector<std::string> nodes;  // machines whose local disks hold files of it
   bool drained = false;  // all data on local disks is also on shared storage
-  // Damaged copies; with every Look, directories that do not answer.
+  // Damaged copies; with every Look, directories that do not answer or cannot be listed.
   std::vector<std::string> notes;
 
   [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
@@ -42,9 +42,9 @@ struct FoundAttempt : AttemptMarks {
 // are not kept; for lists. kAll: the whole manifest is kept.
 enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
-// Lists all attempts, newest first; uncommitted ones come last. kNotFound: none of `directories`
-// exists. A directory that does not answer is skipped, with a note in every attempt. `threads`:
-// those of the directories; null: temporary ones.
+// All attempts, newest first, uncommitted ones last. kNotFound: none of `directories` exists. What
+// does not answer or cannot be listed is skipped, with a note in every attempt; it is an error if
+// nothing else was found. `threads`: those of the directories; null: temporary ones.
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);

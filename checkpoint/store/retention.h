@@ -44,9 +44,9 @@ struct Pruned {
 // pinned ones; poisoned ones, and those on disks of single machines, do not count. Before that,
 // checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders of
 // uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
-// Once a directory does not answer, nothing more is removed: when it answered again, it would show
-// an attempt whose other parts are gone. kTimeout: the home's lock was held for all of
-// `lock_patience`.
+// Once a directory does not answer or cannot be listed, nothing more is removed: when it could be
+// read again, it would show an attempt whose other parts are gone. kTimeout: the home's lock was
+// held for all of `lock_patience`.
 // directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
