@@ -40,7 +40,6 @@ inline constexpr std::chrono::milliseconds kLastBytesPoll{1};
 inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
 
 // supervisor_link
-inline constexpr std::chrono::seconds kFirstContactMax{30};  // until the first connection
 inline constexpr std::chrono::seconds kIdleWithoutSupervisorMax{30};
 inline constexpr std::chrono::milliseconds kRedialFirst{50};
 inline constexpr std::chrono::milliseconds kRedialMax{1000};
