@@ -60,9 +60,13 @@ void read_sums(const json& object, base::GpuFacts& facts) {
   });
 }
 
+// Text that begins like a result within another line is none.
 json parsed(std::string_view output) {
-  const std::size_t at = output.rfind(kBegin);
-  if (at == output.npos || (at > 0 && output[at - 1] != '\n')) return {};
+  std::size_t at = output.rfind(kBegin);
+  while (at != output.npos && at > 0 && output[at - 1] != '\n') {
+    at = output.rfind(kBegin, at - 1);
+  }
+  if (at == output.npos) return {};
   const std::string_view line = output.substr(at, output.find('\n', at) - at);
   if (line.size() > kResultBytesMax) return {};
   return json::parse(line, nullptr, false);

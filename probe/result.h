@@ -2,8 +2,7 @@
 // The result of one test as JSON: one object on one line, as described in docs/preflight.md. Pure.
 //
 // The program that writes it is linked with libraries that may print anything. The reader therefore
-// takes the last text of the output that looks like the beginning of a result; it must be at the
-// beginning of a line.
+// takes the last line that begins like a result, and ignores such text within a line.
 
 #include <string>
 #include <string_view>

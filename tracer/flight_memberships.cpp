@@ -93,6 +93,7 @@ struct Stream {
   std::set<std::uint64_t> point_to_point_started;  // numbers
   std::uint64_t collectives_before = 0;  // number of the newest collective before a send or receive
   bool timed = false;  // the recorder sees when a kernel starts
+  bool gloo = false;  // runs on the CPU, behind no operation of a GPU
   // Number → index of the entry: the order of the calls.
   std::map<std::uint64_t, std::size_t> collective_at, point_to_point_at;
   // The first unfinished collective if it has left the ring, else 0.
@@ -113,7 +114,8 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool tim
     const RecordedEntry& entry = recording.entries[at];
     Stream& stream = streams[{entry.group, entry.group_name, is_gloo(entry)}];
     stream.description = entry.group_description;
-    stream.timed = timed && !is_gloo(entry);  // torch times all groups or none
+    stream.gloo = is_gloo(entry);
+    stream.timed = timed && !stream.gloo;  // torch times all groups or none
     if (entry.is_point_to_point) {
       stream.point_to_point_at.emplace(entry.point_to_point, at);
     } else {
@@ -232,7 +234,7 @@ class Maker {
   }
 
   [[nodiscard]] bool is_behind_head(const Stream& stream, std::size_t at) const {
-    return !stream.timed && (is_head_lost_ || at > head_);
+    return !stream.timed && !stream.gloo && (is_head_lost_ || at > head_);
   }
 
   [[nodiscard]] static std::vector<std::size_t> unfinished(const Stream& stream);

@@ -132,9 +132,10 @@ base::Result<MountedImage> mount_image(const ImagePlan& plan, const std::string&
                            {.image = image, .folder = root, .path = plan.search_path})),
                        {}};
   mounted.key = RR_TRY(bootstrap::content_key(image));
-  const ListImage list = list_image(root);
-  mounted.runtime = runtime_for(plan, list);
+  const ListImage inside = list_image(root, ImageLinks::kInside);
+  mounted.runtime = runtime_for(plan, inside);
   const bool is_container = mounted.runtime != ContainerRuntime::kNone;
+  const ListImage list = is_container ? inside : list_image(root, ImageLinks::kAsHere);
   if (plan.workers.mode != wire::LaunchMode::kExecutable) {
     mounted.interpreter = RR_TRY(find_interpreter_in(list, plan.workers, is_container));
   }

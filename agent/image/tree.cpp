@@ -1,9 +1,12 @@
 #include "agent/image/tree.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include "agent/node/environment.h"
 #include "agent/node/folder.h"
 #include "base/core/text.h"
+#include "base/io/fd.h"
 
 namespace robustrun::agent {
 namespace {
@@ -40,30 +44,45 @@ std::unexpected<base::Error> not_there(std::string what) {
   return std::unexpected(base::Error{base::Errc::kNotFound, ENOENT, std::move(what)});
 }
 
-ImageEntry entry_of(const std::string& folder, const dirent& found) {
+ImageEntry entry_of(int folder, const dirent& found) {
   ImageEntry entry{found.d_name, ImageEntry::Kind::kOther, {}};
-  const std::string path = folder + "/" + entry.name;
   struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0) return entry;
+  if (::fstatat(folder, found.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return entry;
   if (S_ISDIR(status.st_mode)) entry.kind = ImageEntry::Kind::kFolder;
   if (!S_ISLNK(status.st_mode)) return entry;
   entry.kind = ImageEntry::Kind::kLink;
   std::array<char, PATH_MAX> target{};
-  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  const ssize_t size = ::readlinkat(folder, found.d_name, target.data(), target.size());
   entry.link.assign(target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size)));
   return entry;
 }
 
+base::Fd open_folder(const std::string& root, const std::string& folder, ImageLinks links) {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  if (links == ImageLinks::kInside) {
+    const base::Fd at(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    open_how how{};
+    how.flags = kFlags;
+    how.resolve = RESOLVE_IN_ROOT;
+    base::Fd fd(
+        static_cast<int>(::syscall(SYS_openat2, at.get(), folder.c_str(), &how, sizeof how)));
+    // Some sandboxes do not know the call, or refuse it.
+    if (fd || (errno != ENOSYS && errno != EPERM)) return fd;
+  }
+  return base::Fd(::open((root + folder).c_str(), kFlags));
+}
+
 }  // namespace
 
-ListImage list_image(const std::string& root) {
-  return [root](const std::string& folder) {
+ListImage list_image(const std::string& root, ImageLinks links) {
+  return [root, links](const std::string& folder) {
     std::vector<ImageEntry> entries;
-    const std::string path = root + folder;
-    const Folder open(::opendir(path.c_str()));
+    base::Fd fd = open_folder(root, folder, links);
+    const Folder open(fd ? ::fdopendir(fd.get()) : nullptr);
+    if (open) static_cast<void>(fd.release());
     while (const dirent* const found = open ? ::readdir(open.get()) : nullptr) {
       const std::string_view name = found->d_name;
-      if (name != "." && name != "..") entries.push_back(entry_of(path, *found));
+      if (name != "." && name != "..") entries.push_back(entry_of(::dirfd(open.get()), *found));
     }
     std::ranges::sort(entries, {}, &ImageEntry::name);
     return entries;

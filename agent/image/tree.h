@@ -2,6 +2,7 @@
 // What is in a mounted image: whether it is a system's root, and which interpreter workers get.
 // Blocks as long as the image's file system does.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,14 @@
 
 namespace robustrun::agent {
 
+// Where absolute links of an image lead.
+enum class ImageLinks : std::uint8_t {
+  kInside,  // to the image: it is the root of a container
+  kAsHere,  // to this machine: the image's folders are used where they are mounted
+};
 // Lists folders of the image below `root`. Links among their entries are not followed; a folder's
-// own path may lead through links, and by an absolute one out of the image.
-[[nodiscard]] ListImage list_image(const std::string& root);
+// own path may lead through links.
+[[nodiscard]] ListImage list_image(const std::string& root, ImageLinks links);
 
 // Whether the image has /etc/passwd or an os-release file: a system's root has them, a tree of
 // packages does not.

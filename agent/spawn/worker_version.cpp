@@ -67,8 +67,8 @@ base::Status check_start(const wire::WorkerTemplate& workers,
                          const WorkerHome& home) {
   if (version && own_command) {
     return base::fail(base::Errc::kPermission,
-                      "this machine joined without authentication and starts its own command "
-                      "alone: no other version of it");
+                      "this machine was started with a command of its own, and starts no other "
+                      "version of it");
   }
   if (version) RR_TRY(check_version(*version));
   return check_program(workers, home);

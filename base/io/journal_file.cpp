@@ -102,10 +102,13 @@ bool take_record(std::string_view& bytes, std::uint64_t seed, JournalRecord& rec
   return true;
 }
 
+enum class Behind : std::uint8_t { kRecord, kNothing, kUnknown };
+
 // Finds the first good record behind damage at the front of `bytes`, with a sequence number from
-// `from` on, and drops what lies before it; false when there is none, which makes it a torn tail.
-bool skip_damage(std::string_view& bytes, std::uint64_t seed, std::uint64_t from,
-                 std::size_t& hashed_left) {
+// `from` on, and drops what lies before it. kNothing: there is none, which makes it a torn tail.
+// kUnknown: it would take too long to tell.
+Behind skip_damage(std::string_view& bytes, std::uint64_t seed, std::uint64_t from,
+                   std::size_t& hashed_left) {
   constexpr std::size_t kLeast = kRecordHeadBytes + kHashBytes;
   // A bound of the sequence number: almost no place in damaged bytes has to be hashed.
   const std::uint64_t last = from + kLostRecordsMax;
@@ -114,14 +117,14 @@ bool skip_damage(std::string_view& bytes, std::uint64_t seed, std::uint64_t from
     const auto sequence = get<std::uint64_t>(bytes, at + 8);
     if (length > kJournalRecordBytesMax || length > bytes.size() - at - kLeast) continue;
     if (sequence < from || sequence > last) continue;
-    if (length + kLeast > hashed_left) return false;
+    if (length + kLeast > hashed_left) return Behind::kUnknown;
     hashed_left -= length + kLeast;
     std::string_view rest = bytes.substr(at);
     if (JournalRecord found; !take_record(rest, seed, found)) continue;
     bytes.remove_prefix(at);
-    return true;
+    return Behind::kRecord;
   }
-  return false;
+  return Behind::kNothing;
 }
 
 // Whether `bytes`, all that is left of the file, is one record but for a damaged length.
@@ -185,7 +188,12 @@ Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
       continue;
     }
     bytes = before;
-    if (!skip_damage(bytes, seed, next, hashed_left)) break;
+    const Behind behind = skip_damage(bytes, seed, next, hashed_left);
+    if (behind == Behind::kUnknown) {
+      contents.damage.push_back({whole - before.size(), before.size(), 0});
+      return contents;
+    }
+    if (behind == Behind::kNothing) break;
     const auto found = get<std::uint64_t>(bytes, 8);
     contents.damage.push_back({whole - before.size(), before.size() - bytes.size(), found - next});
     next = found;
@@ -252,6 +260,12 @@ Result<JournalWriter> JournalWriter::open(const std::string& path) {
   if (!state->fd) return fail_errno("cannot open the journal " + path, errno);
   std::string bytes = RR_TRY(read_file(path, kJournalBytesMax));
   const JournalContents contents = RR_TRY(parse(path, bytes));
+  if (const JournalDamage last = contents.damage.empty() ? JournalDamage{} : contents.damage.back();
+      last.records == 0 && last.offset + last.bytes == bytes.size() && last.bytes > 0) {
+    return fail(Errc::kCorrupt, "cannot continue the journal " + path + ": its damage from byte " +
+                                    std::to_string(last.offset) +
+                                    " on is too large to look for records behind it");
+  }
   state->next_sequence = contents.next_sequence;
   if (bytes.size() < kHeaderBytes) {
     bytes = make_header();

@@ -30,8 +30,8 @@ struct JournalRecord {
 struct JournalDamage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  // Number of lost records, from the sequence numbers before and after the damage. Damage at the
-  // end of the file has no number after it: then at least so many are lost.
+  // Number of lost records, from the sequence numbers before and after the damage; at the end of
+  // the file at least so many, and 0 there if the rest of the file was too large to be searched.
   std::uint64_t records = 0;
 };
 
@@ -52,7 +52,7 @@ Result<JournalContents> read_journal(const std::string& path);
 
 class JournalWriter {
  public:
-  // Creates the file (0600), or opens an existing one after its last whole record.
+  // Creates the file (0600), or opens one after its last whole record; kCorrupt if unsearched.
   static Result<JournalWriter> open(const std::string& path);
   JournalWriter(JournalWriter&&) noexcept;
   JournalWriter& operator=(JournalWriter&&) noexcept;

@@ -2,6 +2,7 @@
 // The handles of the C interface, and helpers that its functions share. Private to c_api/.
 
 #include <chrono>
+#include <exception>
 #include <new>
 #include <optional>
 #include <string>
@@ -39,6 +40,14 @@ namespace robustrun::checkpoint {
 
 inline thread_local std::string last_error;
 
+inline void keep_text(const char* cause) noexcept {
+  try {
+    last_error = std::string("cannot go on: ") + cause;
+  } catch (const std::bad_alloc&) {
+    last_error.clear();  // rr_error() has a constant for it
+  }
+}
+
 // Runs `body` and returns RR_OK, or the code of its error (rr_code), whose text goes to last_error.
 // No exception crosses the C interface; the only one expected is a lack of memory.
 template <class Body>
@@ -51,10 +60,12 @@ int guarded(Body body) noexcept {
   } catch (const std::bad_alloc&) {
     last_error.clear();  // rr_error() has a constant for it
     return RR_LIMIT;
+  } catch (const std::exception& error) {
+    keep_text(error.what());
   } catch (...) {
-    last_error.clear();
-    return RR_INTERNAL;
+    keep_text("an unknown exception");
   }
+  return RR_INTERNAL;
 }
 
 [[nodiscard]] inline std::string_view blob_view(const char* data, size_t size) {

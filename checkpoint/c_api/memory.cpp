@@ -1,6 +1,7 @@
 #include "checkpoint/c_api/memory.h"
 
 #include <memory>
+#include <utility>
 
 #include "checkpoint/c_api/blobs.h"
 #include "checkpoint/c_api/handles.h"
@@ -89,11 +90,12 @@ int rr_memory_open(uint32_t threads, rr_memory** memory) {
 void rr_memory_close(rr_memory* memory) { delete memory; }
 
 int rr_memory_use(rr_memory* memory, int fd, uint64_t slot_bytes) {
+  robustrun::base::Fd shared(fd);
   return guarded([&]() -> Status {
     // Free the old memory first: both together may exceed what is free.
     RR_TRY(memory->staging.use(ck::MemoryArea()));
-    ck::MemoryArea area = RR_TRY(fd >= 0 ? ck::MemoryArea::shared(robustrun::base::Fd(fd))
-                                         : ck::MemoryArea::own(slot_bytes));
+    ck::MemoryArea area = RR_TRY(shared ? ck::MemoryArea::shared(std::move(shared))
+                                        : ck::MemoryArea::own(slot_bytes));
     return memory->staging.use(std::move(area));
   });
 }

@@ -29,8 +29,8 @@ typedef struct rr_order { /* what to copy, and how to save it: as for rr_save_be
 RR_API int rr_memory_open(uint32_t threads, rr_memory** memory);
 /* A memfd that rr_memory_use was given continues to exist in the process that made it. */
 RR_API void rr_memory_close(rr_memory* memory);
-/* Keeps copies from now on in the memfd `fd`, of which it takes ownership (unless RR_CONFLICT), or,
- * if `fd` is -1, in memory of this process with two slots of `slot_bytes`. RR_CONFLICT: a slot is
+/* Keeps copies from now on in the memfd `fd`, of which it takes ownership, also on errors, or, if
+ * `fd` is -1, in memory of this process with two slots of `slot_bytes`. RR_CONFLICT: a slot is
  * held. RR_LIMIT: there is too little memory. */
 RR_API int rr_memory_use(rr_memory* memory, int fd, uint64_t slot_bytes);
 /* Bytes of one slot; 0: no memory yet. */

@@ -261,6 +261,10 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
        entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }
+  const int cause = error.value();  // ESTALE: another machine has removed it (NFS)
+  if (cause != 0 && cause != ENOENT && cause != ENOTDIR && cause != ESTALE) {
+    return base::fail_errno("cannot list " + folder, cause);
+  }
   return names;
 }
 

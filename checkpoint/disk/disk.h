@@ -78,7 +78,7 @@ base::Status replace_file(Disk& disk, const std::string& path, std::string_view 
 // As above, for several processes at once: one of them wins. A crash may leave a file
 // `path`.tmp-NUMBER, which is removed with its folder.
 base::Status replace_shared_file(Disk& disk, const std::string& path, std::string_view bytes);
-// Names of everything in `folder`, as far as it can be read; empty if there is no such folder.
+// Names of everything in `folder`; empty if there is no such folder.
 base::Result<std::vector<std::string>> names_in(const std::string& folder);
 [[nodiscard]] std::string folder_of(const std::string& path);
 

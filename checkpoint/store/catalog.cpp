@@ -25,14 +25,20 @@ using base::fail;
 using base::Result;
 using base::Status;
 
-std::vector<std::string> folders_in(const std::string& path) {
+// Empty if there is no such folder.
+Result<std::vector<std::string>> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator entries(path, error);
   const std::filesystem::directory_iterator end;
   while (!error && entries != end && names.size() < kAttemptsMax) {
-    if (entries->is_directory(error)) names.push_back(entries->path().filename().string());
+    std::error_code ignored;
+    if (entries->is_directory(ignored)) names.push_back(entries->path().filename().string());
     entries.increment(error);
+  }
+  const int cause = error.value();  // ESTALE: another machine has removed it (NFS)
+  if (cause != 0 && cause != ENOENT && cause != ENOTDIR && cause != ESTALE) {
+    return base::fail_errno("cannot look for checkpoints in " + path, cause);
   }
   return names;
 }
@@ -197,23 +203,44 @@ void read_marks(FoundAttempt& found) {
   }
 }
 
+// Adds the attempts in one directory. An error, the first one, does not end the search.
+Status add_attempts(const std::string& directory, std::map<AttemptId, FoundAttempt>& attempts) {
+  Status first;
+  const auto listed = [&](const std::string& path) {
+    auto names = folders_in(path);
+    if (!names && first) first = std::unexpected(names.error());
+    return std::move(names).value_or(std::vector<std::string>());
+  };
+  for (const std::string& step : listed(directory)) {
+    if (!step.starts_with("step-")) continue;
+    for (const std::string& name : listed(directory + "/" + step)) {
+      const auto attempt = parse_attempt(step, name);
+      if (!attempt) continue;
+      FoundAttempt& found = attempts[*attempt];
+      found.attempt = *attempt;
+      found.folders.push_back(directory + "/" + step + "/" + name);
+    }
+  }
+  return first;
+}
+
 Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& directories,
                                              Look look) {
   std::map<AttemptId, FoundAttempt> attempts;
   bool any = false;
+  bool any_whole = false;
+  std::vector<base::Error> unread;
   for (const std::string& directory : directories) {
     std::error_code error;
-    any = any || std::filesystem::is_directory(directory, error);
-    for (const std::string& step : folders_in(directory)) {
-      if (!step.starts_with("step-")) continue;
-      for (const std::string& name : folders_in(directory + "/" + step)) {
-        const auto attempt = parse_attempt(step, name);
-        if (!attempt) continue;
-        FoundAttempt& found = attempts[*attempt];
-        found.attempt = *attempt;
-        found.folders.push_back(directory + "/" + step + "/" + name);
-      }
-    }
+    const bool is_there = std::filesystem::is_directory(directory, error);
+    const Status added = add_attempts(directory, attempts);
+    if (!added) unread.push_back(added.error());
+    any = any || is_there;
+    any_whole = any_whole || (is_there && added);
+  }
+  // Copies of a checkpoint are in all directories: one that could be read whole decides.
+  if (attempts.empty() && !unread.empty() && !any_whole) {
+    return std::unexpected(std::move(unread.front()));
   }
   if (!any) {
     return fail(Errc::kNotFound, "cannot look for checkpoints in " +
@@ -225,6 +252,7 @@ Result<std::vector<FoundAttempt>> list_those(const std::vector<std::string>& dir
   for (auto& [id, found] : attempts) {
     look == Look::kHeads ? read_heads(found) : read_manifests(found, look, bytes);
     read_marks(found);
+    for (const base::Error& error : unread) add_note(found, error.what);
     all.push_back(std::move(found));
   }
   std::ranges::sort(all, is_newer, &FoundAttempt::facts);

@@ -29,7 +29,7 @@ struct FoundAttempt : AttemptMarks {
   std::string digest;  // of the manifest's bytes
   std::vector<std::string> nodes;  // machines whose local disks hold files of it
   bool drained = false;  // all data on local disks is also on shared storage
-  // Damaged copies; with every Look, directories that do not answer.
+  // Damaged copies; with every Look, directories that do not answer or cannot be listed.
   std::vector<std::string> notes;
 
   [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
@@ -43,8 +43,8 @@ struct FoundAttempt : AttemptMarks {
 enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
 // Lists all attempts, newest first; uncommitted ones come last. kNotFound: none of `directories`
-// exists. A directory that does not answer is skipped, with a note in every attempt; kOs with
-// ETIMEDOUT: none answers. `threads`: those of the directories; null: temporary ones.
+// exists. What does not answer or cannot be listed is skipped, with a note in every attempt; it is
+// an error if nothing else was found. `threads`: those of the directories; null: temporary ones.
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);

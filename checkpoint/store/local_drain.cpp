@@ -257,9 +257,11 @@ Status LocalDrain::remove_halves_in(const std::string& folder) {
 Result<std::vector<AttemptId>> LocalDrain::clean() {
   std::vector<AttemptId> removed;
   auto all = RR_TRY(list_attempts(options_.directories, &threads_, Look::kHeads));
+  // It is unknown what is in a folder that cannot be listed, or in a directory that hangs.
+  if (!all.empty() && !all.front().notes.empty()) return removed;
   const FoundAttempt* sure = RR_TRY(newest_sure(all, threads_));
   for (std::size_t i = 0; i < options_.directories.size(); ++i) {
-    if (threads_.stuck(i)) return removed;  // its contents are unknown
+    if (threads_.stuck(i)) return removed;
   }
   const auto here = list_attempts(options_.local, nullptr, Look::kHeads);
   if (!here || sure == nullptr) return removed;

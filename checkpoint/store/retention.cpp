@@ -152,6 +152,10 @@ Status remove_old(Guard& guard, std::span<const std::string> directories, std::s
                              " does not answer; remount it, or leave it out");
       break;
     }
+    if (!found.notes.empty()) {  // of a directory: no manifest was read whole yet
+      pruned.notes.push_back("no more is removed: " + found.notes.front());
+      break;
+    }
     if (found.state == AttemptState::kCommitted) RR_TRY(look_closer(found, guard.threads));
     const bool is_whole = found.verified || sound.contains(found.attempt);
     if (!choice.may_go(found.facts(), is_whole)) continue;

@@ -48,9 +48,9 @@ struct Pruned {
 // machines, do not count towards `keep`; one on such disks goes once a newer one counts. Before all
 // this, checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders
 // of uncommitted attempts are removed if their generation is lower than `fence` (nullopt: the
-// generation in FENCE). Once a directory does not answer, nothing more is removed: when it answered
-// again, it would show an attempt whose other parts are gone. kTimeout: the home's lock was held
-// for all of `lock_patience`. directories.front() is the home.
+// generation in FENCE). Once a directory does not answer or cannot be listed, nothing more is
+// removed: when it could be read again, it would show an attempt whose other parts are gone.
+// kTimeout: the home's lock was held for all of `lock_patience`. directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
                            std::chrono::milliseconds patience = kPatience,

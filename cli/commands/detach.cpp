@@ -98,16 +98,21 @@ class Detached {
   std::optional<base::ExitStatus> ended_;
 };
 
+// Returns `code`. A script takes the name from standard output whenever the code is 0.
+int tell_name(const std::string& directory, int code) {
+  if (code == 0) print(std::filesystem::path(directory).filename().string() + "\n");
+  return code;
+}
+
 int announce_background(const std::string& directory, std::int32_t pid, bool quiet) {
-  const std::string name = std::filesystem::path(directory).filename();
   if (!quiet) {
+    const std::string name = std::filesystem::path(directory).filename();
     say(fmt::format("run {} is running in the background (pid {}), in {}", name, pid, directory));
     say(fmt::format("  robustrun status {}   shows its state", name));
     say(fmt::format("  robustrun attach {}   shows its console", name));
     say(fmt::format("  robustrun stop {}     stops it", name));
   }
-  print(name + "\n");
-  return 0;
+  return tell_name(directory, 0);
 }
 
 }  // namespace
@@ -120,12 +125,16 @@ int start_detached(const std::string& subcommand, std::span<const std::string> a
   if (const auto spawned = run.spawn(subcommand, argv, around); !spawned)
     return complain(spawned.error());
   const std::string directory = run.wait_for_directory(*signals);
-  if (directory.empty()) return exit_code_of(run.wait());
+  if (directory.empty()) {
+    const int code = exit_code_of(run.wait());
+    if (code != 0) return code;
+    return complain({base::Errc::kInternal, 0, "the run was not started, and gave no reason"});
+  }
   auto client = supervisor::ControlClient::connect(directory);
   if (!client) {
     say(client.error().what);
     say(fmt::format("the run continues nevertheless, in {}", directory));
-    return 0;
+    return tell_name(directory, 0);
   }
   Follower follower(*client, *signals, supervisor::kOutputLinesMax);
   for (;;) {
@@ -136,13 +145,15 @@ int start_detached(const std::string& subcommand, std::span<const std::string> a
         return announce_background(directory, client->peer_pid(), quiet);
       case Followed::End::kRunEnded:
         print_final_report(directory, around, quiet);
-        return followed.exit_code;
+        return tell_name(directory, followed.exit_code);
       case Followed::End::kInterrupted:
         for (int number = signals->take(); number != 0; number = signals->take()) {
           run.signal(number);
         }
         break;
-      case Followed::End::kLost: say(followed.error->what); return exit_code_of(run.wait());
+      case Followed::End::kLost:
+        say(followed.error->what);
+        return tell_name(directory, exit_code_of(run.wait()));
     }
   }
 }

@@ -227,6 +227,13 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   return {};
 }
 
+// Of an array one task alone: its number may be the array's own.
+std::string name_of_job(const std::string& number, const Surroundings& around) {
+  const std::string array = around.variable("SLURM_ARRAY_JOB_ID").value_or("");
+  const std::string task = around.variable("SLURM_ARRAY_TASK_ID").value_or("");
+  return array.empty() || task.empty() ? number : fmt::format("{}_{}", array, task);
+}
+
 // An answer that does not come is taken for no.
 bool slurm_requeues_itself(const std::string& job, const Scheduler& slurm) {
   const auto version = slurm.ask("scontrol", {"--version"}, kSlurmAnswerMax);
@@ -275,13 +282,14 @@ int requeue_command(std::span<const std::string> argv, const Surroundings& aroun
     print(command_help("requeue", terminal_columns(around)));
     return 0;
   }
-  const std::string job = around.variable("SLURM_JOB_ID").value_or("");
-  if (job.empty()) {
+  const std::string number = around.variable("SLURM_JOB_ID").value_or("");
+  if (number.empty()) {
     if (const auto other = batch_job_of(around); !other.id.empty()) return requeue(other);
     return complain({base::Errc::kInvalidArgument, 0,
                      "cannot queue the job again: this is no job of Slurm, PBS, Grid Engine or LSF "
                      "(SLURM_JOB_ID is not set, for one); call this in the job's batch script"});
   }
+  const std::string job = name_of_job(number, around);
   const Scheduler slurm(around);
   if (slurm_requeues_itself(job, slurm)) {
     say(fmt::format("job {} was preempted: Slurm queues it again when this script has ended", job));
@@ -291,7 +299,7 @@ int requeue_command(std::span<const std::string> argv, const Surroundings& aroun
       base::parse_int<std::uint32_t>(around.variable("SLURM_JOB_NUM_NODES").value_or(""))
           .value_or(1);
   base::Result<Facts> facts;
-  const auto journal = find_journal(line->run.empty() ? "slurm-" + job : line->run, around);
+  const auto journal = find_journal(line->run.empty() ? "slurm-" + number : line->run, around);
   if (journal) {
     facts = gather(std::filesystem::path(*journal).parent_path(), slurm, around);
   } else {

@@ -94,6 +94,17 @@ launcher::BatchJob job_of(const Source& source, const Surroundings& around) {
   launcher::BatchJob job;
   job.system = source.system;
   job.id = around.variable(source.job).value_or("");
+  // PBS_JOBID has the task in it; a job that is no array has no such number.
+  const auto task_of = [&](const char* name) {
+    const auto number = base::parse_int<std::uint64_t>(around.variable(name).value_or(""));
+    return number.value_or(0);
+  };
+  if (source.system == BatchSystem::kGridEngine && task_of("SGE_TASK_ID") > 0) {
+    job.id += fmt::format(".{}", task_of("SGE_TASK_ID"));
+  }
+  if (source.system == BatchSystem::kLsf && task_of("LSB_JOBINDEX") > 0) {
+    job.id += fmt::format("[{}]", task_of("LSB_JOBINDEX"));
+  }
   const auto shows = around.machine->find_executable(
       std::string(launcher::show_program(source.system)), around.variable("PATH").value_or(""));
   if (shows) job.commands = shows->substr(0, shows->rfind('/'));

@@ -30,16 +30,31 @@ while :; do
 done
 )";
 
+// The line that a copy of the script changes.
+constexpr std::string_view kCopies =
+    R"sh(robustrun_copies=0 # copies of this script in a row that ended within an hour each
+)sh";
+
 constexpr std::string_view kQueueCopy = R"sh(
+# Of an array this task alone; the task's own number may be the array's.
+job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+job=${job:-$SLURM_JOB_ID}
+
 # Where Slurm refuses to requeue: a new job runs this script once this job has ended. Not if the job
 # no longer runs: it was requeued after all, or cancelled. A requeued job waits two minutes as well.
 # SLURM_RESTART_COUNT is this job's own.
 queue_copy() {
-  local script next
-  scontrol show job --oneliner "$SLURM_JOB_ID" |
+  local script next copies=0
+  [ "$SECONDS" -ge 3600 ] || copies=$((robustrun_copies + 1))
+  if [ "$copies" -gt 10 ]; then
+    echo "robustrun: 10 copies in a row have ended within an hour each: no other one is queued" >&2
+    return 1
+  fi
+  scontrol show job --oneliner "$job" |
     grep -q "^JobId=$SLURM_JOB_ID .* JobState=RUNNING " || return
   script=$(scontrol write batch_script "$SLURM_JOB_ID" -) || return
-  next=$(env -u SLURM_RESTART_COUNT sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+  script=${script/robustrun_copies=$robustrun_copies/robustrun_copies=$copies}
+  next=$(env -u SLURM_RESTART_COUNT sbatch --parsable --dependency="afterany:$job" \
     --begin=now+2minutes ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} \
     <<<"$script") || return
   echo "robustrun: Slurm does not requeue this job: job ${next%%;*} goes on with it" >&2
@@ -52,7 +67,7 @@ case $code in
     # Without the hosts that failed the run. Slurm ends this shell as soon as the job is queued.
     echo "robustrun: exit code $code: queueing the job again" >&2
     trap '' TERM
-    timeout -s KILL 90 "$robustrun" requeue "$run" || scontrol requeue "$SLURM_JOB_ID" ||
+    timeout -s KILL 90 "$robustrun" requeue "$run" || scontrol requeue "$job" ||
       queue_copy || echo "robustrun: the job could not be queued again" >&2
     ;;
 esac
@@ -73,6 +88,7 @@ std::string batch_script(const BatchJob& job) {
       shell_quoted(job.robustrun));
   for (const std::string& word : job.words) text += " " + shell_quoted(word);
   text += ")\n";
+  if (!job.requeue_codes.empty()) text += kCopies;
   if (!job.node_history.empty()) {
     text += fmt::format("export ROBUSTRUN_NODE_HISTORY={}\n", shell_quoted(job.node_history));
   }

@@ -70,6 +70,17 @@ End end_by_start(std::string_view request, std::string_view start) {
   return unix_time(*began) + *whole;
 }
 
+// Grid Engine shows all tasks of an array: those before the job's own are cut out. Unchanged if
+// the job is no array's task, or is not shown.
+std::string without_other_tasks(const BatchJob& job, std::string shown) {
+  const auto dot = job.id.find('.');
+  if (job.system != BatchSystem::kGridEngine || dot == std::string::npos) return shown;
+  const auto first = shown.find("<JAT_task_number>");
+  const auto own = shown.find(fmt::format("<JAT_task_number>{}<", job.id.substr(dot + 1)));
+  if (own != std::string::npos) shown.erase(first, own - first);
+  return shown;
+}
+
 }  // namespace
 
 std::string_view to_string(BatchSystem system) {
@@ -97,7 +108,9 @@ std::vector<std::string> show_argv(const BatchJob& job) {
   if (job.system == BatchSystem::kPbs) argv.emplace_back("-f");
   if (job.system == BatchSystem::kGridEngine) argv.insert(argv.end(), {"-xml", "-j"});
   if (job.system == BatchSystem::kLsf) argv.insert(argv.end(), {"-noheader", "-o", "time_left"});
-  argv.push_back(job.id);
+  // qstat -j takes whole jobs only.
+  const bool is_whole = job.system == BatchSystem::kGridEngine;
+  argv.push_back(is_whole ? job.id.substr(0, job.id.find('.')) : job.id);
   return argv;
 }
 
@@ -148,7 +161,8 @@ End ask_batch_end(const BatchJob& job) {
         fmt::format("{} ended with {}: {}", show_program(job.system), base::describe(done.status),
                     base::printable(base::trim(done.err).substr(0, 200))));
   }
-  return read_batch_end(job.system, done.out, base::SystemClock().wall_time());
+  return read_batch_end(job.system, without_other_tasks(job, done.out),
+                        base::SystemClock().wall_time());
 }
 
 }  // namespace robustrun::launcher

@@ -28,7 +28,7 @@ enum class BatchSystem : std::uint8_t { kNone, kPbs, kGridEngine, kLsf };
 
 struct BatchJob {
   BatchSystem system = BatchSystem::kNone;
-  std::string id;
+  std::string id;  // of an array's task: Grid Engine "7.3", PBS and LSF "7[3]"
   std::string commands;  // folder of the system's programs; empty: they are not on PATH
   base::Nanos poll{};  // between two questions about the job's end; 0: none is asked
   template <class V>

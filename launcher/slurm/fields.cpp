@@ -43,6 +43,13 @@ std::optional<base::Nanos> SlurmFields::time(std::string_view name) const {
   return std::chrono::seconds(seconds);
 }
 
+std::string_view record_of(std::string_view shown, std::string_view job) {
+  for (const std::string_view line : base::split(shown, '\n')) {
+    if (SlurmFields(line).value("JobId") == job) return line;
+  }
+  return shown;
+}
+
 bool is_running_job(std::string_view state) {
   return state == "RUNNING" || state == "SUSPENDED" || state == "SIGNALING" || state == "STOPPED" ||
          state == "RESIZING";

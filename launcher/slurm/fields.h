@@ -24,6 +24,10 @@ class SlurmFields {
   std::map<std::string_view, std::string_view> fields_;
 };
 
+// The record of `job` (SLURM_JOB_ID) in `shown`, a line per job; all of `shown` if it has none. The
+// number of one task of an array may be the array's own, for which scontrol shows all of its tasks.
+[[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
+
 // `state`: a JobState. For a running job Slurm may show a flag in place of the state (squeue(1),
 // job state codes): SIGNALING while it sends a signal.
 [[nodiscard]] bool is_running_job(std::string_view state);

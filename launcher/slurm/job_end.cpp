@@ -32,7 +32,7 @@ base::Result<std::optional<base::Nanos>> ask_job_end(const SlurmOptions& options
                       fmt::format("scontrol ended with {}: {}", base::describe(done.status),
                                   base::printable(base::trim(done.err).substr(0, 200))));
   }
-  return read_job_end(done.out);
+  return read_job_end(record_of(done.out, options.job));
 }
 
 }  // namespace robustrun::launcher

@@ -59,7 +59,8 @@ SlurmNotice ask_slurm_notice(const SlurmOptions& options) {
   const auto shown = base::run_tool(show_job_argv(options), kSlurmNoticeWait);
   if (!shown) return {};
   const base::Nanos now = base::SystemClock().wall_time();
-  return read_slurm_notice(shown->out, options.restarts, now, options.warning)
+  return read_slurm_notice(record_of(shown->out, options.job), options.restarts, now,
+                           options.warning)
       .value_or(SlurmNotice{});
 }
 

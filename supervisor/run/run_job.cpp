@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <filesystem>
 
@@ -103,10 +104,12 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
 }
 
 // Driver::Parts::look_up
-std::function<void(const std::string&, std::function<void(std::vector<std::string>)>)>
-address_finder(base::BlockingPool& pool, const NetworkPlan& network) {
+using AddressesFound = std::function<void(std::vector<std::string>)>;
+std::function<void(const std::string&, AddressesFound)> address_finder(asio::io_context& loop,
+                                                                       base::BlockingPool& pool,
+                                                                       const NetworkPlan& network) {
   if (network.hosts.empty()) return {};
-  return [&pool](const std::string& name, std::function<void(std::vector<std::string>)> done) {
+  return [&loop, &pool](const std::string& name, const AddressesFound& done) {
     auto found = std::make_shared<std::vector<std::string>>();
     const bool is_bracketed = name.starts_with('[') && name.ends_with(']');
     const base::Status submitted = pool.submit(
@@ -115,7 +118,10 @@ address_finder(base::BlockingPool& pool, const NetworkPlan& network) {
           if (auto addresses = wire::look_up(name)) *found = *std::move(addresses);
         },
         [found, done] { done(std::move(*found)); });
-    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    if (submitted) return;
+    RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    // Not from here: it asks for the next host, and there may be many.
+    asio::post(loop, [done] { done({}); });
   };
 }
 
@@ -384,7 +390,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::unique_ptr<Outlets> outlets;  // used by the driver until its end
     Driver driver(
         {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-         address_finder(pool, request.network), slurm_question(pool, request.network),
+         address_finder(loop, pool, request.network), slurm_question(pool, request.network),
          node_states_question(pool, request.network), job_end_question(pool, request.network),
          earlier_saves_reader(pool, request), placement_solver(pool, request.placement),
          analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),

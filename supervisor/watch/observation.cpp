@@ -108,15 +108,19 @@ class ObservationImpl final : public Observation,
     return *std::move(snapshot);
   }
 
+  // Until the call arrives, drop() may still cancel it.
   void finish() {
-    if (!hands_.done) return;
+    if (!hands_.done || std::exchange(is_over_, true)) return;
     deadline_.cancel();
     tracer::FleetSnapshot fleet;
     fleet.world_size = plan_.world_size;
     for (auto& [rank, snapshot] : answers_) fleet.ranks.push_back(std::move(snapshot));
-    asio::post(deadline_.get_executor(),
-               [done = std::exchange(hands_.done, nullptr), fleet = std::move(fleet),
-                ras = std::move(ras_)]() mutable { done(std::move(fleet), std::move(ras)); });
+    asio::post(deadline_.get_executor(), [self = shared_from_this(), fleet = std::move(fleet),
+                                          ras = std::move(ras_)]() mutable {
+      if (const auto done = std::exchange(self->hands_.done, nullptr)) {
+        done(std::move(fleet), std::move(ras));
+      }
+    });
   }
 
   Plan plan_;
@@ -125,6 +129,7 @@ class ObservationImpl final : public Observation,
   std::map<base::Rank, tracer::RankSnapshot> answers_;
   wire::RasAnswer ras_;
   std::size_t awaited_ = 0;   // workers, and RAS
+  bool is_over_ = false;      // the call of `done` is posted
 };
 
 }  // namespace

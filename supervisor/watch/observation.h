@@ -43,7 +43,7 @@ class Observation {
   virtual void on_report(base::NodeId node, wire::RasAnswer answer) = 0;
   // The node's answers will not come.
   virtual void on_agent_lost(base::NodeId node) = 0;
-  // `done` is not called any more, unless its call has been posted already.
+  // `done` is not called any more.
   virtual void drop() = 0;
 };
 

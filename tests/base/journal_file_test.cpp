@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/core/clock.h"
 #include "base/core/hash.h"
 #include "base/io/fd.h"
+#include "base/io/limits.h"
 #include "tests/base/support.h"
 #include "tests/paths.h"
 #include "tests/support/file_size_limit.h"
@@ -172,6 +174,34 @@ TEST_CASE("a writer leaves damaged records at the end, and continues after them"
   REQUIRE(contents->damage.size() == 1);
   CHECK(contents->damage[0].records == 2);
   CHECK(contents->damage[0].bytes == damaged.size() - ends[1]);
+}
+
+TEST_CASE("damage that cannot be searched to its end is never cut off as a torn tail") {
+  const Scratch scratch;
+  const std::string path = scratch / "journal";
+  std::vector<std::size_t> ends;
+  std::string damaged = write_sample(path, ends);
+  // Each of these heads may begin the first record, of 4 MiB.
+  constexpr std::uint32_t kLength = 4 << 20;
+  std::string heads(kJournalSearchBytesMax / kLength * 16 + kLength, '\xff');
+  for (std::size_t at = 0; at < heads.size() - kLength; at += 16) {
+    heads.replace(at, 16, 16, '\0');
+    std::memcpy(heads.data() + at, &kLength, sizeof kLength);
+  }
+  damaged.insert(ends[0], heads);
+  replace(path, damaged);
+  const auto contents = read_journal(path);
+  REQUIRE(contents);
+  CHECK(contents->torn_bytes == 0);
+  REQUIRE(contents->damage.size() == 1);
+  CHECK(contents->damage[0].offset == ends[0]);
+  CHECK(contents->damage[0].bytes == damaged.size() - ends[0]);
+  CHECK(contents->damage[0].records == 0);
+  const auto writer = JournalWriter::open(path);
+  REQUIRE_FALSE(writer);
+  CHECK(writer.error().code == Errc::kCorrupt);
+  CHECK(writer.error().what.find("from byte 64 on") != std::string::npos);
+  CHECK(bytes_of(path) == damaged);
 }
 
 TEST_CASE("a last record whose end is zeros was not written whole: it is no damage") {

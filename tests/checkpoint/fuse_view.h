@@ -22,7 +22,8 @@ class FuseView {
  public:
   FuseView(const std::string& source, const std::string& target)
       : FuseView(target, {"bindfs", "-f", source, target}) {}
-  // Read-only; reads of files whose paths have `broken` in them fail with EIO.
+  // Read-only; reads of files whose paths have `broken` in them fail with EIO, and listings of
+  // folders whose paths, "/" for the view itself, end with it.
   static FuseView failing(const std::string& source, const std::string& target,
                           const std::string& broken) {
     return FuseView(target, {test_helper("slow_view"), source, target, "0", "/dev/null", broken});

@@ -234,6 +234,11 @@ def test_a_run_that_ends_before_it_is_up_ends_with_its_code_and_report(robustrun
     done = robustrun.run("--detach", "--no-python", "./job.sh")
     assert done.code == 127, done.errors
     assert "failed after" in done.errors and not done.text
+    # With 0 there is always a name, however soon it ends.
+    robustrun.write("job.sh", "#!/bin/sh\n")
+    done = robustrun.run("--detach", "--no-python", "./job.sh")
+    assert done.code == 0, done.errors
+    assert done.text == f"{robustrun.newest_run().name}\n"
     robustrun.expect_nothing_left()
 
 

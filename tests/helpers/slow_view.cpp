@@ -5,8 +5,8 @@
 // an open, a read, a listing) are answered LATENCY_US later, each on a thread of its own, so that
 // waits overlap like round trips over a network. The kernel caches reads (kernel_cache), and names
 // for a minute. COUNTS: a file for the final number of reads and of bytes. BROKEN: reads of files
-// with this in their paths fail with EIO. HOLD: they do not fail, but wait as long as this file is
-// there.
+// with this in their paths fail with EIO, and listings of folders whose paths end with it. HOLD:
+// they do not fail, but reads wait as long as this file is there.
 
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
@@ -83,6 +83,7 @@ int view_release(const char*, fuse_file_info* info) {
 
 int view_readdir(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, fuse_file_info*,
                  fuse_readdir_flags) {
+  if (fails && !broken.empty() && std::string_view(path).ends_with(broken)) return -EIO;
   DIR* const folder = ::opendir(below(path).c_str());
   if (folder == nullptr) return -errno;
   while (const dirent* entry = ::readdir(folder)) {

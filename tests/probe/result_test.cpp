@@ -39,7 +39,8 @@ TEST_CASE("a result is read back, whatever libraries print around it") {
   CHECK(line.find('\n') == line.size() - 1);
   for (const std::string& output :
        {line, "NCCL version 2.28\n" + line + "INFO bye\n", line.substr(0, line.size() - 1),
-        write_result("gemm", {}) + line}) {
+        write_result("gemm", {}) + line, line + "found " + write_result("copy", {}),
+        line + "x" + line.substr(0, 9) + line.substr(0, 9)}) {
     const auto found = read_result("gemm", output);
     REQUIRE(found);
     CHECK_FALSE(found->asked);

@@ -45,6 +45,16 @@ TEST_CASE("the oldest names of labels") {
   CHECK(cluster.nodes[0].nvl_domain == "a1");
 }
 
+TEST_CASE("of two labels for one tier the newer kind counts, in whatever order they come") {
+  const std::string kubernetes = "network.topology.kubernetes.io/block=oldest";
+  const std::string leaf = "network.topology.nvidia.com/leaf=older";
+  const std::string tier = "network.topology.nvidia.com/tier-0=old";
+  const std::string fabric = "fabric.topograph.run/tier-0=new";
+  CHECK(shown(read(row("n1", kubernetes + "," + leaf))) == "n1: older\n");
+  CHECK(shown(read(row("n1", leaf + "," + kubernetes + "," + tier))) == "n1: old\n");
+  CHECK(shown(read(row("n1", tier + "," + fabric + "," + leaf))) == "n1: new\n");
+}
+
 TEST_CASE("one name on two tiers, and nodes without some tiers") {
   const std::string tier = "fabric.topograph.run/tier-";
   const Cluster cluster =

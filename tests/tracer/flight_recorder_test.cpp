@@ -215,6 +215,25 @@ TEST_CASE("the states alone show that starts are seen, for all ranks of a job at
   CHECK(stage_of(*waiting, {.beside = {}, .tells_starts = true}) == Operation::Stage::kQueued);
 }
 
+TEST_CASE("at rest, an operation of gloo does not queue behind an unfinished one of NCCL") {
+  const auto entry = [](int record, int group, const std::string& operation) {
+    return R"({"record_id":)" + std::to_string(record) + R"(,"pg_id":)" + std::to_string(group) +
+           R"(,"process_group":[")" + std::to_string(group) +
+           R"(","a"],"collective_seq_id":1,"profiling_name":")" + operation +
+           R"(","state":"scheduled","is_p2p":false})";
+  };
+  const auto read = tracer::read_flight_recording(json_of(entry(0, 0, "nccl:all_reduce") + "," +
+                                                          entry(1, 1, "gloo:all_reduce") + "," +
+                                                          entry(2, 2, "nccl:all_reduce")));
+  REQUIRE(read);
+  const tracer::RestingJob job;
+  const auto groups = tracer::memberships(*read, {}, 0, 0, &job);
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].pending.at(0).stage == Operation::Stage::kRunning);
+  CHECK(groups[1].pending.at(0).stage == Operation::Stage::kRunning);
+  CHECK(groups[2].pending.at(0).stage == Operation::Stage::kQueued);
+}
+
 TEST_CASE("dumps of NCCL jobs in three formats agree") {
   for (const std::string name : {"nccl-2.4.pickle.", "nccl-2.9.pickle.", "nccl-2.10.json."}) {
     CAPTURE(name);

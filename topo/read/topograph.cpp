@@ -18,6 +18,7 @@ namespace {
 
 using base::Result;
 
+// The newest first: of two labels for one tier, the newer kind counts.
 constexpr std::array<std::string_view, 2> kTierPrefixes = {"fabric.topograph.run/tier-",
                                                            "network.topology.nvidia.com/tier-"};
 constexpr std::array<std::string_view, 2> kOldPrefixes = {"network.topology.nvidia.com/",
@@ -29,17 +30,25 @@ constexpr std::array<std::string_view, 4> kDomains = {
     "accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator",
     "network.topology.kubernetes.io/accelerator", "nvidia.com/gpu.clique"};
 
-std::optional<std::uint32_t> tier_of(std::string_view key) {
+struct Tier {
+  std::uint32_t tier = 0;
+  std::size_t age = 0;  // of the kind of label; 0: the newest
+};
+
+std::optional<Tier> tier_of(std::string_view key) {
+  std::size_t age = 0;
   for (const std::string_view prefix : kTierPrefixes) {
-    if (!key.starts_with(prefix)) continue;
-    const auto tier = base::parse_int<std::uint32_t>(key.substr(prefix.size()));
-    if (tier && *tier < kLevelsMax) return *tier;
+    if (key.starts_with(prefix)) {
+      const auto tier = base::parse_int<std::uint32_t>(key.substr(prefix.size()));
+      if (tier && *tier < kLevelsMax) return Tier{*tier, age};
+    }
+    ++age;
   }
   for (const std::string_view prefix : kOldPrefixes) {
-    if (!key.starts_with(prefix)) continue;
     for (const auto& [name, tier] : kOldTiers) {
-      if (key.substr(prefix.size()) == name) return tier;
+      if (key.starts_with(prefix) && key.substr(prefix.size()) == name) return Tier{tier, age};
     }
+    ++age;
   }
   return std::nullopt;
 }
@@ -105,10 +114,14 @@ class TopographReader {
       }
       all.emplace(label.substr(0, equals), label.substr(equals + 1));
     }
+    std::map<std::uint32_t, std::size_t> ages;  // of the labels taken, by tier
     for (const auto& [key, value] : all) {
-      const auto tier = tier_of(key);
-      // Sorted by key: if a tier has two labels, fabric.topograph.run comes first.
-      if (tier && !value.empty()) node.tiers.emplace(*tier, value);
+      const auto found = tier_of(key);
+      if (!found || value.empty()) continue;
+      const auto [taken, is_first] = ages.emplace(found->tier, found->age);
+      if (!is_first && taken->second <= found->age) continue;
+      taken->second = found->age;
+      node.tiers[found->tier] = value;
     }
     for (const std::string_view key : kDomains) {
       const auto found = all.find(key);

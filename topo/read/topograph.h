@@ -2,7 +2,7 @@
 // Reads the labels of NVIDIA's topograph on Kubernetes nodes, from the output of `kubectl get nodes
 // --show-labels`. Pure. (slurm_conf.h reads its topology.conf.)
 //
-// These labels of a node count; of two for one tier, that of fabric.topograph.run:
+// These labels of a node count; of two for one tier, the one listed first:
 //   fabric.topograph.run/tier-N               its switch of tier N, from 0 at the bottom
 //   network.topology.nvidia.com/tier-N        the same
 //   network.topology.nvidia.com/NAME, network.topology.kubernetes.io/NAME

@@ -147,18 +147,23 @@ void OngoingDial::answer(base::Fd connection, Dialer::Done done) {
     answers_.pop_front();
   }
   // Identified by its address: it is in the list as long as its callback may come.
-  auto mine = std::make_shared<Dial*>(nullptr);
+  struct Mine {
+    const Dial* dial = nullptr;
+    bool is_over = false;
+  };
+  auto mine = std::make_shared<Mine>();
   auto dial = Dial::over(
       executor_, std::move(connection), context_, limits_,
       [weak = weak_from_this(), mine, done = std::move(done)](base::Result<Dial::Reached> reached) {
+        mine->is_over = true;
         const auto self = weak.lock();
         if (!self) return;
-        std::erase_if(self->answers_,
-                      [&](const std::shared_ptr<Dial>& each) { return each.get() == *mine; });
+        std::erase_if(self->answers_, [&](const auto& each) { return each.get() == mine->dial; });
         if (!reached) return done(std::unexpected(reached.error()));
         done(self->connected(*std::move(reached)));
       });
-  *mine = dial.get();
+  if (mine->is_over) return;  // its callback came before it was in the list
+  mine->dial = dial.get();
   answers_.push_back(std::move(dial));
 }
 

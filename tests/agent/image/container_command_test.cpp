@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "agent/image/tree.h"
+#include "tests/scratch_folder.h"
 
 namespace robustrun::agent::container_command_test {
 
@@ -240,6 +242,30 @@ TEST_CASE("a tree of packages comes first on PATH, and a container has its own")
   wire::WorkerTemplate program = workers;
   program.mode = wire::LaunchMode::kExecutable;
   CHECK(with_image(program, "/m/root", "", false).interpreter.empty());
+}
+
+TEST_CASE("a container's absolute links lead to folders of the image, a tree's out of it") {
+  const test::ScratchFolder here;
+  here.write("outside/bin/python3", "");
+  here.write("root/etc/passwd", "");
+  here.write("root/srv/venv/bin/python3", "");
+  std::filesystem::create_directories(here / "root/opt");
+  std::filesystem::create_directory_symlink("/srv/venv", here / "root/opt/venv");
+  std::filesystem::create_directory_symlink(here / "outside/bin", here / "root/bin");
+  const std::string root = here / "root";
+  const ListImage inside = list_image(root, ImageLinks::kInside);
+  CHECK(is_system_root(inside));
+  CHECK(find_interpreter_in(inside, {}, true).value() == "/opt/venv/bin/python3");
+  CHECK(inside("/bin").empty());
+  CHECK(inside("/none").empty());
+  std::vector<std::string> names;
+  for (const ImageEntry& entry : inside("/")) names.push_back(entry.name);
+  CHECK(names == std::vector<std::string>{"bin", "etc", "opt", "srv"});
+  CHECK(inside("/")[0].kind == ImageEntry::Kind::kLink);
+  CHECK(inside("/")[0].link == here / "outside/bin");
+
+  const ListImage as_is = list_image(root, ImageLinks::kAsHere);
+  CHECK(find_interpreter_in(as_is, {}, false).value() == "/bin/python3");
 }
 
 }  // namespace robustrun::agent::container_command_test

@@ -59,6 +59,14 @@ TEST_CASE("a snapshot of dependencies precedes the packages of every version") {
   CHECK(workers_of(node, std::nullopt).interpreter == "/t/bin/python");
 }
 
+TEST_CASE("a machine with a command of its own, however it joined, says so") {
+  const auto started = check_start({}, wire::WorkerVersion{.number = 2}, true);
+  REQUIRE_FALSE(started);
+  CHECK(started.error().code == base::Errc::kPermission);
+  CHECK(started.error().what.find("a command of its own") != std::string::npos);
+  CHECK(started.error().what.find("authentication") == std::string::npos);
+}
+
 TEST_CASE("code is run only where it is unchanged since it was handed in") {
   const test::ScratchFolder here;
   here.write("src/train.py", "pass\n");

@@ -260,6 +260,49 @@ TEST_CASE("with parity, a read does without a mount that hangs") {
   fuse.go_on();
 }
 
+TEST_CASE("a folder that cannot be listed is not an empty one") {
+  Saving saving(Way::kPlain);
+  Store store = saving.store(nullptr);
+  saving.begin(store);
+  REQUIRE(saving.save(store));
+  const auto newest = newest_committed(saving.directories);
+  REQUIRE(newest);
+  const std::string folder = attempt_folder(newest->attempt);
+  const std::string step = "/" + folder.substr(0, folder.find('/'));
+  for (const std::string& broken : {step, std::string("/")}) {
+    CAPTURE(broken);
+    const bool is_step = broken == step;
+    const std::string& directory = saving.directories[is_step ? 1 : 2];
+    const std::string behind = saving.scratch / (is_step ? "behind" : "beside");
+    std::filesystem::rename(directory, behind);
+    REQUIRE(std::filesystem::create_directory(directory));
+    const auto fuse = FuseView::failing(behind, directory, broken);
+    if (!fuse.there()) {
+      MESSAGE("no FUSE here: libfuse3 is missing, or mounting is not allowed");
+      return;
+    }
+    CHECK(names_in(directory + broken).error().os_errno == EIO);
+    CHECK(names_in(directory + "/none")->empty());
+    const auto alone = newest_committed(std::vector{directory});
+    if (is_step) {
+      REQUIRE(alone);
+      CHECK(alone->attempt.step == 1);
+      CHECK(says(alone->notes, directory + step, "Input/output error"));
+    } else {
+      REQUIRE_FALSE(alone);
+      CHECK(alone.error().os_errno == EIO);
+    }
+    const auto found = newest_committed(saving.directories);
+    REQUIRE(found);
+    CHECK(found->attempt.step == 2);
+    CHECK(says(found->notes, directory, "Input/output error"));
+    const auto pruned = prune(posix_disk(), saving.directories, 1);
+    REQUIRE(pruned);
+    CHECK(pruned->removed.empty());
+    CHECK(says(pruned->notes, directory, "no more is removed"));
+  }
+}
+
 TEST_CASE("EIO in a read: parity replaces the data, else tensor, file and cause are named") {
   for (const Way way : {Way::kPlain, Way::kParity}) {
     for (const std::size_t bad : {0UZ, 2UZ}) {

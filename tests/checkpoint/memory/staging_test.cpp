@@ -11,8 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
+#include "checkpoint/c_api/handles.h"
+#include "checkpoint/c_api/memory.h"
 #include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/limits.h"
 #include "checkpoint/format/paths.h"
@@ -28,6 +33,12 @@ using robustrun::test::SampleState;
 using robustrun::test::TwoMounts;
 
 namespace {
+
+template <class Exception>
+int guarded_from(Exception exception) {
+  return guarded(
+      [&]() -> base::Status { std::rethrow_exception(std::make_exception_ptr(exception)); });
+}
 
 void give_memory(Staging& staging, std::uint64_t slot_bytes = 4U << 20U) {
   auto area = MemoryArea::own(slot_bytes);
@@ -291,6 +302,32 @@ TEST_CASE("another process saves a copy whose writer died in the middle of savin
   REQUIRE(drained);
   CHECK(drained->committed);
   CHECK(test::wrong_in(*newest_committed(mounts.directories)) == "");
+}
+
+TEST_CASE("an exception's text reaches the caller") {
+  CHECK(guarded_from(std::runtime_error("no such locale")) == RR_INTERNAL);
+  CHECK(std::string(rr_error()) == "cannot go on: no such locale");
+  CHECK(guarded_from(7) == RR_INTERNAL);
+  CHECK(std::string(rr_error()) == "cannot go on: an unknown exception");
+  CHECK(guarded_from(std::bad_alloc()) == RR_LIMIT);
+  CHECK(std::string(rr_error()) == "cannot go on: out of memory");
+}
+
+TEST_CASE("memory that cannot be used is closed, also while a slot is held") {
+  rr_memory* memory = nullptr;
+  REQUIRE(rr_memory_open(1, &memory) == RR_OK);
+  REQUIRE(rr_memory_use(memory, -1, 4096) == RR_OK);
+  const auto is_closed = [&] {
+    const int fd = ::memfd_create("copies", MFD_CLOEXEC);
+    REQUIRE(fd >= 0);
+    CHECK(rr_memory_use(memory, fd, 0) != RR_OK);
+    return ::fcntl(fd, F_GETFD) == -1;
+  };
+  rr_memory_hold(memory, 0, 1);
+  CHECK(is_closed());
+  rr_memory_hold(memory, 0, 0);
+  CHECK(is_closed());  // an empty file
+  rr_memory_close(memory);
 }
 
 }  // namespace staging_test

@@ -56,6 +56,17 @@ TEST_CASE("the hosts of a batch job, each once") {
   CHECK(to_string(BatchWorld(kLsf).job().value().job.system) == "LSF");
 }
 
+TEST_CASE("a task of an array is not its whole job") {
+  const auto id = [](Words variables, const std::string& task) {
+    variables.push_back(task);
+    return BatchWorld(variables).job().value().job.id;
+  };
+  CHECK(id(kGridEngine, "SGE_TASK_ID=3") == "7.3");
+  CHECK(id(kGridEngine, "SGE_TASK_ID=undefined") == "7");
+  CHECK(id(kLsf, "LSB_JOBINDEX=3") == "7[3]");
+  CHECK(id(kLsf, "LSB_JOBINDEX=0") == "7");
+}
+
 TEST_CASE("a job of a batch system runs on its hosts over SSH, in natural order") {
   const auto plan = BatchWorld(kPbs).nodes();
   REQUIRE(plan);

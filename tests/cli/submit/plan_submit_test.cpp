@@ -226,15 +226,16 @@ TEST_CASE("the script queues a copy of itself where Slurm refuses to requeue") {
   BatchJob job;
   job.requeue_codes = {94};
   const std::string text = batch_script(job);
-  CHECK(text.find("|| scontrol requeue \"$SLURM_JOB_ID\" ||\n      queue_copy || echo \"robustrun: "
+  CHECK(text.find("|| scontrol requeue \"$job\" ||\n      queue_copy || echo \"robustrun: "
                   "the job could not be queued again\" >&2\n") != std::string::npos);
-  CHECK(text.find("queue_copy() {\n  local script next\n") != std::string::npos);
+  CHECK(text.find("queue_copy() {\n  local script next copies=0\n") != std::string::npos);
   CHECK(text.find("env -u SLURM_RESTART_COUNT sbatch --parsable "
-                  "--dependency=\"afterany:$SLURM_JOB_ID\" \\\n") != std::string::npos);
+                  "--dependency=\"afterany:$job\" \\\n") != std::string::npos);
   CHECK(text.find(
             "${SLURM_ARRAY_TASK_ID:+--array=\"$SLURM_ARRAY_TASK_ID\"} \\\n    <<<\"$script\")") !=
         std::string::npos);
   CHECK(text.find("job ${next%%;*} goes on with it\" >&2\n}\n") != std::string::npos);
+  CHECK(text.find("\nrobustrun_copies=0 ") < text.find("robustrun_copies="));
 }
 
 }  // namespace

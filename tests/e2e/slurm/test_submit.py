@@ -224,22 +224,28 @@ def test_where_slurm_refuses_to_requeue_a_copy_of_the_script_goes_on(submitted, 
     job.cluster.expect_empty()
 
 
-# A Slurm that refuses all, and a robustrun whose run asks for a requeue.
+# A Slurm that refuses to requeue, and a robustrun whose run asks for it.
 REFUSING = {
     "scontrol": """#!/bin/sh
 case $1 in
-  show) echo "JobId=7 JobName=job JobState=$STATE Requeue=0" ;;
-  write) echo text ;;
+  show) [ "$4" = "$NAME" ] && echo "JobId=7 JobName=job JobState=$STATE Requeue=0" ;;
+  write) cat script ;;
   *) exit 1 ;;
 esac
 """,
-    "sbatch": "#!/bin/sh\necho asked >asked\nexit 1\n",
+    "sbatch": """#!/bin/sh
+echo "$*" >asked
+cat >next
+echo 8
+exit $REFUSES
+""",
     "robustrun": "#!/bin/sh\nexit 94\n",
 }
 
 
-@pytest.mark.parametrize("state, is_asked", [("RUNNING", True), ("COMPLETING", False)])
-def test_a_job_that_goes_on_nowhere_is_named(robustrun, state, is_asked):
+@pytest.fixture
+def refused(robustrun):
+    """Runs the file `script` as job 7, which its copy replaces; returns the lines on stderr."""
     tools = robustrun.folder / "tools"
     tools.mkdir()
     for name, text in REFUSING.items():
@@ -247,16 +253,50 @@ def test_a_job_that_goes_on_nowhere_is_named(robustrun, state, is_asked):
         (tools / name).chmod(0o755)
     robustrun.write("job.py", "")
     printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py").text
-    script = re.sub("^robustrun=.*", f"robustrun={tools}/robustrun", printed, flags=re.MULTILINE)
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=robustrun.folder, stdin=subprocess.DEVNULL, text=True,
-        capture_output=True, env={"SLURM_JOB_ID": "7", "STATE": state,
-                                  "PATH": f"{tools}:{os.environ['PATH']}"})
-    assert done.returncode == 94
-    assert done.stderr.splitlines() == [
-        "robustrun: exit code 94: queueing the job again",
-        "robustrun: the job could not be queued again"]
+    robustrun.write("script", re.sub("^robustrun=.*", f"robustrun={tools}/robustrun", printed,
+                                     flags=re.MULTILINE))
+
+    def run(**environment):
+        done = subprocess.run(
+            ["bash", "script"], cwd=robustrun.folder, stdin=subprocess.DEVNULL, text=True,
+            capture_output=True, env={
+                "SLURM_JOB_ID": "7", "NAME": "7", "STATE": "RUNNING", "REFUSES": "0",
+                "PATH": f"{tools}:{os.environ['PATH']}", **environment})
+        assert done.returncode == 94
+        if (robustrun.folder / "next").exists():
+            (robustrun.folder / "next").replace(robustrun.folder / "script")
+        first, *rest = done.stderr.splitlines()
+        assert first == "robustrun: exit code 94: queueing the job again"
+        return rest
+    return run
+
+
+@pytest.mark.parametrize("state, is_asked", [("RUNNING", True), ("COMPLETING", False)])
+def test_a_job_that_goes_on_nowhere_is_named(robustrun, refused, state, is_asked):
+    assert refused(STATE=state, REFUSES="1") == ["robustrun: the job could not be queued again"]
     assert (robustrun.folder / "asked").exists() == is_asked
+
+
+def test_copies_that_soon_end_are_bounded_and_a_task_of_an_array_goes_on_alone(robustrun, refused):
+    goes_on = ["robustrun: Slurm does not requeue this job: job 8 goes on with it"]
+    script, asked = robustrun.folder / "script", robustrun.folder / "asked"
+    assert refused() == goes_on
+    assert "\nrobustrun_copies=1 " in script.read_text()
+    assert "--dependency=afterany:7 " in asked.read_text()
+    task = {"SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": "3", "NAME": "5_3"}
+    assert refused(**task) == goes_on
+    assert "--dependency=afterany:5_3 --begin=now+2minutes --array=3\n" in asked.read_text()
+    script.write_text(script.read_text().replace("robustrun_copies=2 ", "robustrun_copies=10 "))
+    asked.unlink()
+    assert refused() == [
+        "robustrun: 10 copies in a row have ended within an hour each: no other one is queued",
+        "robustrun: the job could not be queued again"]
+    assert not asked.exists()
+    # One that lived for an hour begins a new row.
+    older = script.read_text().replace("quick_deaths=0\n", "quick_deaths=0 SECONDS=3600\n")
+    script.write_text(older)
+    assert refused() == goes_on
+    assert "\nrobustrun_copies=0 " in script.read_text()
 
 
 # The second node fails as a broken one does, in the first two starts.
@@ -472,6 +512,10 @@ def test_a_newer_slurm_queues_a_preempted_job_again_by_itself(robustrun, mode):
     done = robustrun.folder / "done"
     if mode == "CANCEL":
         assert done.read_text().splitlines()[0] == "requeue 7"
+        robustrun.run("requeue", env={"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "7",
+                                      "SLURM_ARRAY_TASK_ID": "2",
+                                      "PATH": f"{tools}:{os.environ['PATH']}"})
+        assert "requeue 7_2" in done.read_text().splitlines()
     else:
         assert "Slurm queues it again when this script has ended" in asked.errors
         assert not done.exists()

@@ -39,7 +39,10 @@ std::string qstat_xml(std::string_view limit, std::string_view start) {
         "<CE_doubleval>{}.000000</CE_doubleval>\n</qstat_l_requests>\n",
         limit);
   }
-  return text + fmt::format("<JAT_start_time>{}</JAT_start_time>\n</djob_info>\n", start);
+  return text + fmt::format(
+                    "<JAT_task_number>1</JAT_task_number>\n<JAT_start_time>{}"
+                    "</JAT_start_time>\n</djob_info>\n",
+                    start);
 }
 
 TEST_CASE("the end of a job is its limit less what it has used, or what is left") {
@@ -77,6 +80,13 @@ TEST_CASE("what is about no job, or has no readable limit, is an error") {
         "bjobs shows no readable end: 'Job <7> is not found'");
 }
 
+TEST_CASE("a task of an array is asked for and queued again alone") {
+  CHECK(show_argv({kGridEngine, "7.3", "/bin", {}}).back() == "7");
+  CHECK(requeue_argv({kGridEngine, "7.3", "/bin", {}}).back() == "7.3");
+  CHECK(show_argv({kLsf, "7[3]", "/bin", {}}).back() == "7[3]");
+  CHECK(show_argv({kPbs, "7[3].pbs", "/bin", {}}).back() == "7[3].pbs");
+}
+
 TEST_CASE("each system has its own commands") {
   CHECK(remote_shell(kGridEngine) == Words{"qrsh", "-inherit"});
   CHECK(remote_shell(kLsf) == Words{"blaunch"});
@@ -94,6 +104,20 @@ TEST_CASE("a warning of a job's end, besides SIGTERM") {
   CHECK(warning_signals(kGridEngine) == std::vector{SIGUSR1, SIGUSR2});
   CHECK(warning_signals(kLsf) == std::vector{SIGUSR2});
   CHECK(warning_signals(kPbs).empty());
+}
+
+TEST_CASE("a task's own start counts, of all that Grid Engine shows") {
+  const robustrun::test::ScratchFolder folder;
+  const std::string path = folder.write("qstat", "#!/bin/sh\ncat \"$0.xml\"\n");
+  REQUIRE(::chmod(path.c_str(), 0755) == 0);
+  folder.write("qstat.xml", qstat_xml("14400",
+                                      "1000</JAT_start_time><JAT_task_number>3"
+                                      "</JAT_task_number><JAT_start_time>2000"));
+  const auto end = [&](const char* id) {
+    return ask_batch_end({kGridEngine, id, folder.path(), {}}).value().value();
+  };
+  CHECK(end("7") == base::Nanos(1000s + 4h));
+  CHECK(end("7.3") == base::Nanos(2000s + 4h));
 }
 
 TEST_CASE("a played qstat is asked; one that fails or is missing is an error") {

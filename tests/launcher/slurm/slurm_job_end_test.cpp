@@ -28,6 +28,14 @@ TEST_CASE("the end of a running job's time is read") {
   }
 }
 
+TEST_CASE("of an array's tasks the job's own counts") {
+  const std::string others = "JobId=71 ArrayJobId=7 JobState=PENDING EndTime=Unknown\n";
+  const std::string own = shown("RUNNING", "1795300300");
+  CHECK(record_of(others + own, "7") == own.substr(0, own.size() - 1));
+  CHECK(record_of(own, "8") == own);
+  CHECK(read_job_end(record_of(others + own, "7")).value() == base::Nanos(1795300300s));
+}
+
 TEST_CASE("a job without a time limit has no end, whatever date Slurm shows") {
   const auto end = read_job_end(shown("RUNNING", "1826836000", "UNLIMITED"));
   REQUIRE(end);

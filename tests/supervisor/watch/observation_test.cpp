@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/post.hpp>
 #include <map>
 #include <optional>
 
@@ -54,6 +55,18 @@ struct Look {
   wire::RasAnswer ras;
   std::shared_ptr<Observation> look;
 };
+
+TEST_CASE("after a drop nothing is called, not even what all answers had set off") {
+  Look look;
+  look.answer(5, 0, 30);
+  look.answer(4, 1, 20);
+  look.answer(4, 0, 10);
+  look.look->drop();
+  bool is_later = false;
+  boost::asio::post(look.loop.executor(), [&] { is_later = true; });
+  REQUIRE(look.loop.run_until([&] { return is_later; }));
+  CHECK_FALSE(look.result);
+}
 
 TEST_CASE("every agent is asked, and the answers come back by rank") {
   Look look;

@@ -1,6 +1,7 @@
 // A supervisor that took a run over calls its agents, which do not know its address.
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/io/fd.h"
 #include "tests/wire/run_ends.h"
 #include "wire/link/acceptor.h"
 #include "wire/net/tcp.h"
@@ -100,6 +102,21 @@ TEST_CASE("calls from anyone but the run's supervisor are rejected") {
     // The oldest gave way to the newest without a call of `done`; the others timed out.
     REQUIRE(run_until(loop, [&] { return agent.answered.size() == kAnswersMax; }));
     for (const auto& answer : agent.answered) CHECK(answer.error().code == Errc::kTimeout);
+  }
+  SUBCASE("callers that are gone at once take no slot") {
+    std::size_t failed = 0;
+    bool is_first_over = false;
+    base::FdPair first = base::make_socket_pair(SOCK_STREAM).value();
+    agent.caller.dialer->answer(std::move(first.first), [&](const auto&) { is_first_over = true; });
+    for (std::size_t i = 0; i < kAnswersMax; ++i) {
+      base::FdPair gone = base::make_socket_pair(SOCK_STREAM).value();
+      gone.second.reset();
+      agent.caller.dialer->answer(std::move(gone.first),
+                                  [&](const auto& result) { failed += result ? 0U : 1U; });
+    }
+    CHECK(failed == kAnswersMax);
+    first.second.reset();
+    CHECK(run_until(loop, [&] { return is_first_over; }));
   }
   // Its connection is unaffected, and it can still be called.
   Server second(loop, {.authority = server.authority.to_pem()});
