@@ -34,17 +34,18 @@ class Tensors:
         self.folder = folder
         self.bytes = count * size
         folder.mkdir()
-        self.process = subprocess.Popen(
-            [harness.PYTHON, JOB, folder, str(count), str(size)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env=harness.clean_environment(
-                ROBUSTRUN_LIBRARY=harness.BIN.parent / "share" / "robustrun" / "librobustrun.so"))
+        self.process = harness.start(
+            [harness.PYTHON, JOB, folder, count, size], folder.parent, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            ROBUSTRUN_LIBRARY=harness.BIN.parent / "share" / "robustrun" / "librobustrun.so")
         self.answer()
         self.readings = []
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            sys.exit(f"{JOB.name} ended with {self.process.wait()}")
+            self.process.wait()
+            sys.exit(f"the job ended\n{harness.processes_shown()}")
         return json.loads(line)
 
     def do(self, command):
@@ -74,12 +75,11 @@ class Fio:
         engine, depth, jobs = mode
         if direction == "write":
             self.clear()
-        finished = subprocess.run(
+        finished = harness.call(
             [self.program, "--name=limit", f"--directory={self.folder}",
              f"--size={self.size // jobs}", f"--numjobs={jobs}", "--bs=8m", f"--rw={direction}",
              "--direct=1", "--end_fsync=1",
-             f"--ioengine={engine}", f"--iodepth={depth}", "--output-format=json", "--thread"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+             f"--ioengine={engine}", f"--iodepth={depth}", "--output-format=json", "--thread"])
         if finished.returncode != 0:
             return 0.0
         jobs_done = json.loads(finished.stdout)["jobs"]

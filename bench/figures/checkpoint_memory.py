@@ -7,11 +7,9 @@ is measured.
 
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 
-from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, clean_environment
+from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, call, clean_environment
 
 STALL_MAX = 1.15       # of a memcpy
 RESTORE_MIN = 0.8      # of a memcpy's bandwidth; a restore also computes a CRC
@@ -28,11 +26,7 @@ def readings(quick):
     command = [ROBUSTRUN, "--nproc-per-node=1", "--max-restarts=0",
                ROOT / "bench" / "copies_job.py", *map(str, sizes)]
     with Scratch() as folder, tempfile.TemporaryDirectory(dir="/dev/shm") as saves:
-        ran = subprocess.run([*command, saves], cwd=folder, stdin=subprocess.DEVNULL, text=True,
-                             env=clean_environment(OMP_NUM_THREADS=2),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if ran.returncode != 0:
-            sys.exit("%s failed with %d:\n%s" % (command, ran.returncode, ran.stderr))
+        ran = call([*command, saves], folder, clean_environment(OMP_NUM_THREADS=2), check=True)
     lines = [line.partition("{") for line in ran.stdout.splitlines() if '"kind"' in line]
     return [json.loads(brace + rest) for _, brace, rest in lines]
 

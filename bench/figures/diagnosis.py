@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-from harness import PYTHON, ROBUSTRUN, ROOT, Figure, Quick, Scratch
+from harness import PYTHON, ROBUSTRUN, ROOT, Figure, Quick, Scratch, call
 
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from diagnosis import flight_jobs  # noqa: E402
@@ -32,8 +32,7 @@ QUICK = Quick(50, "2 seeds of each kind instead of 200")
 
 
 def judge_ours(folder):
-    done = subprocess.run([ROBUSTRUN, "diagnose", "--json", "--from", folder],
-                          capture_output=True, text=True, check=True)
+    done = call([ROBUSTRUN, "diagnose", "--json", "--from", folder], check=True)
     verdict = json.loads(done.stdout)
     candidates = set()
     for line in [verdict["sentence"], *verdict["evidence"]]:

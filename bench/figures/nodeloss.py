@@ -8,7 +8,6 @@ store. "User code" is the first line of the script, "first step" the first step 
 """
 
 import os
-import pathlib
 import signal
 import statistics
 import time
@@ -21,10 +20,16 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    below,
+    end_tree,
     in_turns,
+    kill_tree,
     median_ratio,
+    or_absent,
     start,
     wait_for,
+    with_peer,
+    within,
 )
 from sshd import LoopbackHosts, free_port
 
@@ -34,19 +39,7 @@ RATIO_MAX = 1 / 5
 SECONDS_MAX = 300
 STEP_SECONDS_MAX = 60   # from user code; a broken group never does a step
 ROUNDS = 10
-QUICK = Quick(55, "1 round instead of 10")
-
-
-def below(pid):
-    """A process and its descendants, parents first."""
-    found = [pid]
-    for parent in found:
-        try:
-            for task in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
-                found += [int(child) for child in task.read_text().split()]
-        except OSError:
-            continue  # it has ended
-    return found
+QUICK = Quick(55, "1 round instead of 10; torchrun gets what is left of the time to come back")
 
 
 def kill_node(agent):
@@ -72,8 +65,9 @@ def all_at(folder, event, ranks, after=0):
     return max(newest.values()) if len(newest) == ranks else None
 
 
-def recovery(start_job, ranks_after):
-    """Seconds until user code, until the first step (None: never), and our phases.
+def recovery(start_job, ranks_after, *, is_peer=False):
+    """Seconds until user code, until the first step (or Absent), and our phases. A peer that does
+    not get to user code is Absent.
 
     `start_job` returns the process whose tree is the node to kill, and a function that ends the
     job.
@@ -87,21 +81,17 @@ def recovery(start_job, ranks_after):
                      SECONDS_MAX)
             time.sleep(1)
             killed = kill_node(victim)
-            user = wait_for(lambda: all_at(marks, "user", ranks_after, killed),
-                            f"user code on {ranks_after} ranks after the kill", SECONDS_MAX)
-            step = first_step(marks, ranks_after, killed)
+            if is_peer:
+                user = within(lambda: all_at(marks, "user", ranks_after, killed), SECONDS_MAX)
+                if not user:
+                    return user
+            else:
+                user = wait_for(lambda: all_at(marks, "user", ranks_after, killed),
+                                f"user code on {ranks_after} ranks after the kill", SECONDS_MAX)
+            step = within(lambda: all_at(marks, "step", ranks_after, killed), STEP_SECONDS_MAX)
         finally:
             end()
         return (user - killed) / 1e9, step and (step - killed) / 1e9, phases(folder, killed)
-
-
-def first_step(marks, ranks, killed):
-    deadline = time.monotonic() + STEP_SECONDS_MAX
-    while time.monotonic() < deadline:
-        if step := all_at(marks, "step", ranks, killed):
-            return step
-        time.sleep(0.01)
-    return None
 
 
 def phases(folder, killed):
@@ -128,8 +118,7 @@ def start_ours(folder, script):
         PATH=hosts.path())
 
     def end():
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        end_tree(process, 60)
         hosts.__exit__()
 
     return hosts.servers[NODES - 1].pid, end
@@ -147,27 +136,37 @@ def start_torchrun(folder, script):
 
     def end():
         for process in processes:
-            for pid in reversed(below(process.pid)):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            process.wait(60)
+            kill_tree(process)
 
     return processes[-1].pid, end
 
 
 def measure(quick):
     ours, peer = in_turns(QUICK.rounds if quick else ROUNDS, lambda: recovery(start_ours, NODES),
-                          lambda: recovery(start_torchrun, NODES - 1))
-    user = [reading[0] for reading in ours], [reading[0] for reading in peer]
+                          lambda: or_absent(lambda: recovery(start_torchrun, NODES - 1,
+                                                             is_peer=True)))
+    return figures(ours, peer)
+
+
+def figures(ours, peer):
+    paired, theirs, absent = with_peer(ours, peer, "torchrun")
+    user = [reading[0] for reading in paired], [reading[0] for reading in theirs]
     parts = [reading[2] for reading in ours]
     note = ", ".join(f"{name} {statistics.median(part[name] for part in parts):.4g} ms"
                      for name in ("noticed", "stopped", "formed", "started"))
-    theirs = [f"{reading[1]:.3g} s" if reading[1] else "never" for reading in peer]
+    stepped = [reading[1] for reading in ours if reading[1]]
+    lost = len(ours) - len(stepped)
+    told = [steps_in_words(reading and reading[1]) for reading in peer]
+    if lost:
+        told.append(f"robustrun's: none in {lost} of {len(ours)}")
     return [
         Figure("node killed, until user code", "s", *user, f"at most 1/{round(1 / RATIO_MAX)}",
-               median_ratio(*user) <= RATIO_MAX, note),
-        Figure("node killed, until first step", "s", [reading[1] for reading in ours], [], "-",
-               True, "torchrun's: " + ", ".join(theirs)),
+               median_ratio(*user) <= RATIO_MAX if theirs else None,
+               "; ".join(filter(None, (absent, note)))),
+        Figure("node killed, until first step", "s", stepped, [], "-", not lost,
+               "torchrun's: " + ", ".join(told)),
     ]
+
+
+def steps_in_words(step):
+    return f"{step:.3g} s" if step else f"none within {step.seconds:.0f} s"

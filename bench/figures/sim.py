@@ -9,9 +9,8 @@ that: the core's time per event, and its standbys (sim_core.py).
 """
 
 import json
-import subprocess
 
-from harness import ROBUSTRUN, Figure, Quick
+from harness import ROBUSTRUN, Figure, Quick, call
 
 from figures import sim_core
 
@@ -39,9 +38,8 @@ VARIED = ("--start=15s", "--start=1m", "--start=2m", "--checkpoint-load=1m", "--
 
 
 def simulate(options, residual, seeds):
-    done = subprocess.run([ROBUSTRUN, "sim", "--json", *options, f"--residual={residual}",
-                           f"--seeds={seeds}", f"--compare={','.join(OTHERS)}"],
-                          stdout=subprocess.PIPE, text=True, check=True)
+    done = call([ROBUSTRUN, "sim", "--json", *options, f"--residual={residual}",
+                 f"--seeds={seeds}", f"--compare={','.join(OTHERS)}"], check=True)
     study = json.loads(done.stdout)
     return study, {one["name"]: one for one in study["policies"]}
 

@@ -14,12 +14,13 @@ from harness import (
     ROBUSTRUN,
     Figure,
     Scratch,
+    below,
     in_turns,
     median_ratio,
     wait_for,
 )
 
-from figures.nodeloss import below, kill_node
+from figures.nodeloss import kill_node
 
 NODES = 2
 # Notes its first step with all ranks; waits to be stopped.
@@ -77,9 +78,11 @@ def waiting_standbys(top):
     for pid in below(top):
         entry = pathlib.Path(f"/proc/{pid}")
         try:
-            waits = (entry / "syscall").read_text().startswith("45 ")  # recvfrom
-            is_standby = b"ROBUSTRUN_STANDBY_SOCKET=" in (entry / "environ").read_bytes()
-            found += waits and is_standby and "libtorch_cpu" in (entry / "maps").read_text()
+            if b"ROBUSTRUN_STANDBY_SOCKET=" not in (entry / "environ").read_bytes():
+                continue
+            waits = (entry / "wchan").read_text() == "unix_stream_read_generic" or \
+                (entry / "syscall").read_text().startswith("45 ")
+            found += waits and "libtorch_cpu" in (entry / "maps").read_text()
         except OSError:
             continue
     return found

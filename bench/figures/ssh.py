@@ -6,7 +6,6 @@ enrolment). Theirs: the whole command. Preflight is off: it has a figure of its 
 """
 
 import statistics
-import subprocess
 import time
 
 import journal
@@ -15,6 +14,7 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    call,
     clean_environment,
     in_turns,
     median_ratio,
@@ -47,8 +47,7 @@ class Readings:
 
 def run_ms(command, path, folder=None):
     start = time.monotonic_ns()
-    subprocess.run(command, cwd=folder, env=clean_environment(PATH=path), check=True,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    call(command, folder, clean_environment(PATH=path), check=True)
     return start, (time.monotonic_ns() - start) / 1e6
 
 

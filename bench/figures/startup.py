@@ -70,13 +70,10 @@ class Starts:
         stepped = self.folder / "stepped"
         stepped.unlink(missing_ok=True)
         start = time.monotonic()
-        done = subprocess.run(
-            [str(python) if word == "PYTHON" else word for word in command] + [stepped],
-            cwd=self.folder, capture_output=True, text=True,
-            env=clean_environment(PYTHON_EXEC=python, PYTHONDONTWRITEBYTECODE=1,
-                                  XDG_CACHE_HOME=cache or self.folder / "none"))
-        if done.returncode != 0:
-            sys.exit(f"{command} failed:\n{done.stderr}")
+        harness.call([python if word == "PYTHON" else word for word in command] + [stepped],
+                     self.folder,
+                     clean_environment(PYTHON_EXEC=python, PYTHONDONTWRITEBYTECODE=1,
+                                       XDG_CACHE_HOME=cache or self.folder / "none"), check=True)
         return float(stepped.read_text()) - start
 
     def torchrun(self):
