@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import statistics
@@ -408,6 +409,16 @@ def wait_for(condition, what, seconds=60):
         sys.exit(f"waited {value.seconds:.0f} s for {what}\n{processes_shown()}")
     signal.setitimer(signal.ITIMER_REAL, 0)
     raise OutOfTime(f"waited {value.seconds:.0f} s for {what}\n{processes_shown()}")
+
+
+def next_line(process, what, seconds=600):
+    """The next line of a process's stdout; the measurement ends if there is none."""
+    wait_for(lambda: select.select([process.stdout], [], [], 0)[0], what, seconds)
+    line = process.stdout.readline()
+    if not line:
+        process.wait()
+        sys.exit(f"a process ended before {what}\n{processes_shown()}")
+    return line
 
 
 def show(figures):

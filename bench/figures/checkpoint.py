@@ -10,7 +10,6 @@ import json
 import math
 import statistics
 import subprocess
-import sys
 
 import harness
 from sshd import tool
@@ -38,20 +37,16 @@ class Tensors:
             [harness.PYTHON, JOB, folder, count, size], folder.parent, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             ROBUSTRUN_LIBRARY=harness.BIN.parent / "share" / "robustrun" / "librobustrun.so")
-        self.answer()
+        self.answer("the start of the job")
         self.readings = []
 
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.wait()
-            sys.exit(f"the job ended\n{harness.processes_shown()}")
-        return json.loads(line)
+    def answer(self, what):
+        return json.loads(harness.next_line(self.process, what))
 
     def do(self, command):
         """The GB/s of a command of checkpoint_job.py."""
         print(command, file=self.process.stdin, flush=True)
-        reading = self.answer()
+        reading = self.answer(command)
         self.readings.append((command, reading))
         return self.bytes / reading["seconds"] / 1e9
 
@@ -138,29 +133,29 @@ def ratio(name, ours, peer, target, note=""):
     return harness.Figure(name, "GB/s", ours, peer, f">= {target}x", high >= target, text)
 
 
-def limits(shape, tensors, fio, rounds, figures, quick):
+def limits(shape, tensors, fio, rounds, quick):
     small = shape.startswith("20,000")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-ours"), fio.write)
     itself = ""
     if not quick:
         again = harness.in_turns(rounds, fio.write, fio.write)
         itself = "fio against itself {:.2f} to {:.2f}".format(*median_interval(*again))
-    figures.append(ratio(f"{shape}: save, fio", ours, limit, 0.7 if small else 0.9, itself))
+    yield ratio(f"{shape}: save, fio", ours, limit, 0.7 if small else 0.9, itself)
     fio.lay_out(fio.mode["read"])
     tensors.do("save-ours")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("load-ours"), fio.read)
-    figures.append(ratio(f"{shape}: verified restore, fio", ours, limit, 0.7 if small else 0.9))
+    yield ratio(f"{shape}: verified restore, fio", ours, limit, 0.7 if small else 0.9)
     fio.clear()
 
 
-def peers(shape, tensors, rounds, figures):
+def peers(shape, tensors, rounds):
     small = shape.startswith("20,000")
     ours, dcp = harness.in_turns(rounds, lambda: tensors.do("save-ours"),
                                  lambda: tensors.do("save-dcp"))
-    figures.append(ratio(f"{shape}: save, DCP", ours, dcp, 5 if small else 2.5))
+    yield ratio(f"{shape}: save, DCP", ours, dcp, 5 if small else 2.5)
     ours, plain = harness.in_turns(rounds, lambda: tensors.do("save-ours"),
                                    lambda: tensors.do("save-torch"))
-    figures.append(ratio(f"{shape}: save, torch.save", ours, plain, 2.5))
+    yield ratio(f"{shape}: save, torch.save", ours, plain, 2.5)
 
     def load(kind):
         return lambda: tensors.do(f"load-{kind}")
@@ -169,33 +164,32 @@ def peers(shape, tensors, rounds, figures):
     tensors.do("save-ours")
     tensors.do("keep-torch")
     ours, plain = harness.in_turns(rounds, load("ours"), load("torch"))
-    figures.append(ratio(f"{shape}: restore, torch.load", ours, plain, 1.5))
+    yield ratio(f"{shape}: restore, torch.load", ours, plain, 1.5)
 
 
-def parity(shape, tensors, fio, rounds, figures):
+def parity(shape, tensors, fio, rounds):
     """Ten folders of one disk stand for ten disks of which two may be lost; it writes 1.25 bytes
     for each byte of data. The limit is fio writing the data alone."""
     tensors.do("save-parity")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-parity"), fio.write)
-    figures.append(ratio(f"{shape}: save with parity 8 + 2, fio without", ours, limit, 0.72,
-                         "ten folders of one disk"))
+    yield ratio(f"{shape}: save with parity 8 + 2, fio without", ours, limit, 0.72,
+                "ten folders of one disk")
     fio.clear()
 
 
-def costs(shape, tensors, figures):
+def costs(shape, tensors):
     gigabytes = tensors.bytes / 1e9
     for kind in ("save", "load"):
         cpu = [seconds / gigabytes for seconds in tensors.of(f"{kind}-ours", "cpu")]
-        figures.append(harness.Figure(f"{shape}: CPU of a {kind}", "s/GB", cpu, [], "<= 0.4",
-                                      statistics.median(cpu) <= 0.4))
+        yield harness.Figure(f"{shape}: CPU of a {kind}", "s/GB", cpu, [], "<= 0.4",
+                             statistics.median(cpu) <= 0.4)
         extra = tensors.of(f"{kind}-ours", "extra_mib")
-        figures.append(harness.Figure(f"{shape}: peak extra memory of a {kind}", "MiB", extra, [],
-                                      f"<= {EXTRA_MIB_MAX}", max(extra) <= EXTRA_MIB_MAX))
+        yield harness.Figure(f"{shape}: peak extra memory of a {kind}", "MiB", extra, [],
+                             f"<= {EXTRA_MIB_MAX}", max(extra) <= EXTRA_MIB_MAX)
 
 
 def measure(quick):
     rounds = QUICK.rounds if quick else ROUNDS
-    figures = []
     with harness.Scratch() as scratch:
         fio = Fio(scratch / "fio", 1 << 30)
         fio.pilot(0 if quick else PILOT_ROUNDS)
@@ -205,10 +199,9 @@ def measure(quick):
             for command in ("save-ours", "load-ours"):  # the first touches memory
                 tensors.do(command)
             tensors.readings.clear()
-            limits(shape, tensors, fio, rounds, figures, quick)
-            costs(shape, tensors, figures)
+            yield from limits(shape, tensors, fio, rounds, quick)
+            yield from costs(shape, tensors)
             if number == 0 and not quick:
-                parity(shape, tensors, fio, rounds, figures)
-            peers(shape, tensors, rounds, figures)
+                yield from parity(shape, tensors, fio, rounds)
+            yield from peers(shape, tensors, rounds)
             tensors.close()
-    return figures

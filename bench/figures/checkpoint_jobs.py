@@ -30,6 +30,7 @@ from harness import (
     clean_environment,
     in_turns,
     kill_tree,
+    next_line,
     or_absent,
     processes_shown,
     start,
@@ -72,10 +73,7 @@ class Ranks:
     def do(self, command):
         """The GB/s of a command of sharded_job.py."""
         print(command, file=self.processes[0].stdin, flush=True)
-        line = self.processes[0].stdout.readline()
-        if not line:
-            self.processes[0].wait()
-            sys.exit(f"a rank ended\n{processes_shown()}")
+        line = next_line(self.processes[0], command)
         return self.bytes / json.loads(line)["seconds"] / 1e9
 
     def close(self):
@@ -89,7 +87,6 @@ PEERS = {"dcp": "DCP", "torch": "torch.save of each rank"}
 
 
 def sharded(rounds, pilot_rounds, peers, count):
-    figures = []
     with Scratch() as folder:
         fio = Fio(folder / "fio", count * SIZE)
         fio.pilot(pilot_rounds)
@@ -97,23 +94,22 @@ def sharded(rounds, pilot_rounds, peers, count):
         for command in ("save-ours", "load-ours"):
             ranks.do(command)
         pair = in_turns(rounds, lambda: ranks.do("save-ours"), fio.write)
-        figures.append(ratio("sharded over 2 ranks: save, fio", *pair, 0.9))
+        yield ratio("sharded over 2 ranks: save, fio", *pair, 0.9)
         fio.lay_out(fio.mode["read"])
         ranks.do("save-ours")
         pair = in_turns(rounds, lambda: ranks.do("load-ours"), fio.read)
-        figures.append(ratio("sharded over 2 ranks: restore, fio", *pair, 0.9))
+        yield ratio("sharded over 2 ranks: restore, fio", *pair, 0.9)
         fio.clear()
         for peer, what in peers.items():
             pair = in_turns(rounds, lambda: ranks.do("save-ours"),
                             lambda peer=peer: ranks.do(f"save-{peer}"))
-            figures.append(ratio(f"sharded over 2 ranks: save, {what}", *pair, 2.5))
+            yield ratio(f"sharded over 2 ranks: save, {what}", *pair, 2.5)
             ranks.do("save-ours")
             ranks.do(f"keep-{peer}")
             pair = in_turns(rounds, lambda: ranks.do("load-ours"),
                             lambda peer=peer: ranks.do(f"load-{peer}"))
-            figures.append(ratio(f"sharded over 2 ranks: restore, {what}", *pair, 1.5))
+            yield ratio(f"sharded over 2 ranks: restore, {what}", *pair, 1.5)
         ranks.close()
-    return figures
 
 
 def every_step(steps):

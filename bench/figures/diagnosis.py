@@ -80,7 +80,6 @@ def played(kind, count, seeds, scratch):
 
 def measure(quick):
     seeds = QUICK_SEEDS if quick else SEEDS
-    figures = []
     print(f"    {seeds} seeds each; jobs in which exactly the faulty ranks are named / some of "
           "them / their group / none / a wrong one too")
     for kind, (what, least) in KINDS.items():
@@ -96,10 +95,9 @@ def measure(quick):
                     shares[tool, count] = tally["exact"] / max(1, len(outcomes))
                     print(f"    {what:32}{count} of {len(outcomes):3} jobs  {tool:13}" + " / ".join(
                         str(tally[one]) for one in ("exact", "some", "group", "none", "wrong")))
-        figures.append(Figure(
+        yield Figure(
             f"{what}: named exactly", "", [shares["robustrun", 1]], [],
             f"at least {least}" if least else "–",
             shares["robustrun", 1] >= least,
             f"of one; two {shares['robustrun', 2]:.2f}, three {shares['robustrun', 3]:.2f}; "
-            "torchfrtrace " + ", ".join(f"{shares['torchfrtrace', n]:.2f}" for n in COUNTS)))
-    return figures
+            "torchfrtrace " + ", ".join(f"{shares['torchfrtrace', n]:.2f}" for n in COUNTS))

@@ -120,12 +120,10 @@ def torchruns(bench, folder):
 def measure(quick):
     rounds = QUICK.rounds if quick else ROUNDS
     (drains,) = harness.in_turns(rounds, drain_ms)
+    yield harness.Figure("drain seen until steps on the spare", "ms", drains, [],
+                         f"under {DRAIN_MAX_S} s", max(drains) < DRAIN_MAX_S * 1000)
     our, peer = harness.in_turns(rounds, lambda: requeue_ms(ours), lambda: requeue_ms(torchruns))
-    return [
-        harness.Figure("drain seen until steps on the spare", "ms", drains, [],
-                       f"under {DRAIN_MAX_S} s", max(drains) < DRAIN_MAX_S * 1000),
-        harness.Figure("node lost until steps of the requeued job", "ms", our, peer,
-                       "never slower", harness.median_ratio(our, peer) <= REQUEUE_RATIO_MAX,
-                       "peer: sbatch --requeue with torchrun; both with Slurm's delay of "
-                       f"{REQUEUE_S} s"),
-    ]
+    yield harness.Figure("node lost until steps of the requeued job", "ms", our, peer,
+                         "never slower", harness.median_ratio(our, peer) <= REQUEUE_RATIO_MAX,
+                         "peer: sbatch --requeue with torchrun; both with Slurm's delay of "
+                         f"{REQUEUE_S} s")

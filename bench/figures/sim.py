@@ -79,21 +79,20 @@ def lost_figures(name, policies):
 
 def measure(quick):
     seeds = QUICK.rounds if quick else SEEDS
-    figures = []
     for name, options in CLUSTERS.items():
         for residual in RESIDUALS[:1 if quick else None]:
             study, policies = simulate((*options, *JOB), residual, seeds)
             ours = policies["robustrun"]["ettr"]
             for peer in OTHERS:
-                figures.append(Figure(
+                yield Figure(
                     f"{name}: ETTR, residual {residual}, beside {peer}", "", [ours["mean"]],
                     [policies[peer]["ettr"]["mean"]], "–", True,
                     f"{ours['low']:.4f} to {ours['high']:.4f}; {study['spares']} spares; "
-                    f"{PUBLISHED[name]}"))
+                    f"{PUBLISHED[name]}")
             if residual == "0":
-                figures += lost_figures(name, policies)
+                yield from lost_figures(name, policies)
         show_origins(name, study)
     if quick:
-        return figures
+        return
     show_variations((*CLUSTERS["Llama 3's cluster"], *JOB), seeds)
-    return figures + sim_core.measure()
+    yield from sim_core.measure()

@@ -252,7 +252,6 @@ def wire_load():
 
 
 def measure(quick):
-    figures = []
     if quick:
         parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150),
                  lambda: [wire_load()], lambda: [analysis(3)])
@@ -264,5 +263,4 @@ def measure(quick):
         for figure in part():
             middle = statistics.median(figure.ours)
             print(f"    {figure.name}: {middle:.4g} {figure.unit}", flush=True)
-            figures.append(figure)
-    return figures
+            yield figure

@@ -100,7 +100,6 @@ def is_there(package):
 
 
 def measure(quick):
-    figures = []
     for trainer in TRAINERS[:1] if quick else TRAINERS:
         name, package, *_ = trainer
         if not is_there(package):
@@ -116,8 +115,7 @@ def measure(quick):
             sys.exit(f"{name}: robustrun did no step within {ours[0].seconds:.0f} s")
         readings, theirs, absent = with_peer(ours, peers, "torchrun")
         met = (median_ratio(readings, theirs) <= SHARE_MAX and not lost) if theirs else None
-        figures.append(Figure(
+        yield Figure(
             f"kill to next step, {name}", "ms", readings, theirs,
             f"at most {SHARE_MAX:.2g} of torchrun", met,
-            "; ".join(filter(None, (absent, f"{lost} of ours without a step" if lost else "")))))
-    return figures
+            "; ".join(filter(None, (absent, f"{lost} of ours without a step" if lost else ""))))

@@ -77,6 +77,7 @@ def test_a_child_that_was_started_otherwise_shows_its_last_lines(tmp_path):
             subprocess.Popen(["/bin/sleep", "100"], stderr=log) as child:
         log.write("its last line")
         log.flush()
+        harness.wait_for(lambda: "/bin/sleep 100" in harness.processes_shown(), "its command")
         shown = harness.processes_shown()
         child.kill()
     assert f"process {child.pid} still runs: /bin/sleep 100" in shown
@@ -153,3 +154,13 @@ def test_a_peer_that_does_not_come_back_is_a_result_of_recovery_path(capsys):
     slow = [100.0] * len(recovery_path.STAGES)
     (figure,) = recovery_path.case_figures(recovery_path.CASES[0], [slow], [harness.Absent(17.0)])
     assert figure.met is False
+
+
+def test_a_job_that_ends_before_it_answers_shows_its_last_lines():
+    with harness.Scratch() as folder, pytest.raises(SystemExit) as ended:
+        process = harness.start(["/bin/sh", "-c", "echo first; echo a last line >&2"], folder,
+                                stdout=subprocess.PIPE)
+        assert harness.next_line(process, "its start") == "first\n"
+        harness.next_line(process, "save-ours")
+    assert str(ended.value).startswith("a process ended before save-ours\n")
+    assert "\n    a last line" in str(ended.value)
