@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+BENCH = pathlib.Path(__file__).resolve().parent
+ROOT = BENCH.parent
 sys.path.append(str(ROOT / "tests" / "e2e"))
 from helpers.processes import children_of, command_of  # noqa: E402
 
@@ -154,6 +155,14 @@ class Quick:
         return 2 * self.seconds if self.longer else QUICK_MAX_S
 
 
+def place_of(frame):
+    """The function of bench/ that runs, for a measurement that waits for no process."""
+    while frame and (BENCH not in (at := pathlib.Path(frame.f_code.co_filename)).parents
+                     or at.samefile(__file__)):
+        frame = frame.f_back
+    return f", in {frame.f_code.co_name} ({at.name}, line {frame.f_lineno})" if frame else ""
+
+
 class Deadline:
     """The moment at which a quick measurement is given up; infinite without --quick."""
 
@@ -168,8 +177,9 @@ class Deadline:
         """Gives the `with` block `quick.limit_s` seconds, of which the last END_S are for ending
         its processes and `spent_s` are over; then the measurement ends with an error that shows
         its processes."""
-        def give_up(*_):
-            raise OutOfTime(f"not over after {seconds:.3g} s\n{processes_shown()}")
+        def give_up(_, frame):
+            raise OutOfTime(f"not over after {seconds:.3g} s{place_of(frame)}\n"
+                            f"{processes_shown()}")
 
         seconds = max(0.1, quick.limit_s - END_S - spent_s)
         self.at = time.monotonic() + seconds

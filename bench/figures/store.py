@@ -27,7 +27,7 @@ REQUESTS = 200_000  # of each reading, about
 ROUNDS = 20
 DESCRIPTORS = 200  # besides the clients'
 QUICK_REQUESTS = 20_000
-QUICK = Quick(60, "2 rounds of 20,000 requests by 64 clients", rounds=2)
+QUICK = Quick(50, "2 rounds of 20,000 requests by 64 clients", rounds=2)
 
 SERVED = """
 import os, time

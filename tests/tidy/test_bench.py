@@ -164,3 +164,18 @@ def test_a_job_that_ends_before_it_answers_shows_its_last_lines():
         harness.next_line(process, "save-ours")
     assert str(ended.value).startswith("a process ended before save-ours\n")
     assert "\n    a last line" in str(ended.value)
+
+
+def test_a_measurement_that_waits_for_no_process_says_where_it_is(monkeypatch):
+    monkeypatch.setattr(harness, "END_S", 0.4)
+
+    def slow_image(*_):
+        while True:
+            time.sleep(0.01)
+
+    blocks = run.BENCHES["blocks"]
+    monkeypatch.setattr(blocks, "os", types.SimpleNamespace(geteuid=lambda: 0))
+    monkeypatch.setattr(blocks, "Readings", slow_image)
+    with harness.DEADLINE.of(harness.Quick(0.5, "a part", longer="it is a test")), \
+            pytest.raises(harness.OutOfTime, match=r"in measure \(blocks.py, line"):
+        list(blocks.measure(True))
