@@ -47,6 +47,12 @@ def test_the_readme_gives_the_seconds_of_each_quick_measurement():
     assert listed == {name: bench.QUICK.seconds for name, bench in run.BENCHES.items()}
 
 
+def test_a_name_stands_for_one_measurement_with_quick():
+    assert run.names("tracer", False) == ("tracer", "tracing")
+    assert run.names("tracer", True) == ("tracer",)
+    assert len(run.names("all", True)) == len(run.BENCHES)
+
+
 def test_a_quick_measurement_that_gets_too_little_time_shows_what_it_waited_for(monkeypatch):
     monkeypatch.setattr(harness, "END_S", 0.4)
     quick = harness.Quick(0.5, "a part", longer="it is a test")  # 1 s, of which 0.6 to measure
