@@ -16,9 +16,9 @@ import time
 from harness import ROBUSTRUN, ROOT, TORCHRUN, Figure, Quick, Scratch, in_turns, median_ratio, timed
 
 COUNT = 2
-SECONDS, QUICK_SECONDS = 75, 15
+SECONDS, QUICK_SECONDS = 75, 8
 ROUNDS = 20
-QUICK = Quick(50, "1 pair of 15 s instead of 20 of 75 s, of which robustrun's may be its first run "
+QUICK = Quick(35, "1 pair of 8 s instead of 20 of 75 s, of which robustrun's may be its first run "
                   "of the script: the target is for its ratio")
 RATIO_MAX = 1.03
 JOB = ROOT / "bench" / "gpt_job.py"
