@@ -18,7 +18,7 @@ import sys
 import time
 
 import journal
-from harness import HELPERS, ROBUSTRUN, end_tree, start, wait_for
+from harness import HELPERS, ROBUSTRUN, end_tree, patience, start, wait_for
 
 FOREVER = ["/bin/sleep", "100000"]  # the fake worker
 
@@ -112,7 +112,7 @@ class Simulation(Run):
     def __exit__(self, *_):
         super().__exit__()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.agents_process.wait(10)
+            self.agents_process.wait(patience(10))
         self.agents_process.kill()
         self.agents_process.wait()
 
