@@ -259,13 +259,16 @@ def last_lines(path):
     return [f"    {line}" for line in lines or ["(no output)"]]
 
 
-def other_shown(pid):
-    """A child process that start() did not start, with its last lines if its stderr is a file."""
+def other_shown(pid, known):
+    """A child process that start() did not start, with its last lines if its stderr is a file that
+    is not among the `known` ones; adds it to them."""
     lines = [f"  process {pid} still runs: {b' '.join(command_of(pid)).decode(errors='replace')}"]
     with contextlib.suppress(OSError):
         path = pathlib.Path(f"/proc/{pid}/fd/2")
-        if path.is_file() and not path.samefile("/proc/self/fd/2"):
+        file = path.stat().st_dev, path.stat().st_ino
+        if path.is_file() and file not in known:
             lines += last_lines(path)
+        known.add(file)
     return "\n".join(lines)
 
 
@@ -287,7 +290,10 @@ def processes_shown():
     pids = {one.process.pid for one in STARTED}
     shown = [one for one in STARTED if one.process.poll() is None or one is STARTED[-1]]
     others = [pid for pid in children_of(os.getpid()) if pid not in pids]
-    return "\n".join([*(one.shown() for one in shown), *map(other_shown, others)])
+    own = os.stat("/proc/self/fd/2")
+    known = {(own.st_dev, own.st_ino)}
+    return "\n".join([*(one.shown() for one in shown),
+                      *(other_shown(pid, known) for pid in others)])
 
 
 def below(pid):
