@@ -125,7 +125,7 @@ def or_absent(measure):
     try:
         return measure()
     except OutOfTime:
-        return Absent(time.monotonic() - began, "had not done its first steps")
+        return Absent(time.monotonic() - began, "did not get so far")
 
 
 QUICK_MAX_S = 60

@@ -18,8 +18,10 @@ from harness import (
     Scratch,
     in_turns,
     median_ratio,
+    or_absent,
     start,
     wait_for,
+    with_peer,
 )
 
 from figures import spares
@@ -87,7 +89,7 @@ def compare(rounds, settled_s, ft):
     has its variables."""
     measures = [lambda: recovery_ms(settled_s, [ROBUSTRUN], spares.waiting_standbys),
                 lambda: recovery_ms(settled_s, [ROBUSTRUN, "--standby=off"]),
-                lambda: recovery_ms(settled_s, TORCHRUN)]
+                lambda: or_absent(lambda: recovery_ms(settled_s, TORCHRUN))]
     if ft is not None:
         measures.append(lambda: recovery_ms(settled_s, FT_LAUNCHER, **ft))
     return in_turns(rounds, *measures)
@@ -99,11 +101,11 @@ def measure(quick):
                     else compare(ROUNDS, SETTLED_S, ft))
     figures = []
     for which, until in enumerate(("first line", "imports done")):
-        warm, cold, torchrun, *peer = ([each[which] for each in of] for of in readings)
-        share = median_ratio(warm, torchrun)
-        figures.append(Figure(f"warm, until {until}", "ms", warm, torchrun,
-                              f"at most {TORCHRUN_SHARE:.3g} of torchrun",
-                              share <= TORCHRUN_SHARE))
+        warm, cold, torchrun, *peer = ([each and each[which] for each in of] for of in readings)
+        beside, torchrun, absent = with_peer(warm, torchrun, "torchrun")
+        met = median_ratio(beside, torchrun) <= TORCHRUN_SHARE if torchrun else None
+        figures.append(Figure(f"warm, until {until}", "ms", beside, torchrun,
+                              f"at most {TORCHRUN_SHARE:.3g} of torchrun", met, absent))
         figures.append(Figure(f"warm against --standby=off, until {until}", "ms", warm, cold,
                               "faster", median_ratio(warm, cold) < 1))
         if peer:

@@ -16,7 +16,18 @@ import sys
 import time
 
 import harness
-from harness import BIN, HELPERS, Figure, Quick, Scratch, clean_environment, in_turns, median_ratio
+from harness import (
+    BIN,
+    HELPERS,
+    Figure,
+    Quick,
+    Scratch,
+    clean_environment,
+    in_turns,
+    median_ratio,
+    or_absent,
+    with_peer,
+)
 
 LATENCY_US, QUICK_LATENCY_US = 1000, 500
 ROUNDS, NEAR_ROUNDS = 5, 20
@@ -110,7 +121,8 @@ def measure(quick):
         starts = Starts(folder, QUICK_LATENCY_US if quick else LATENCY_US)
         starts.first()
         if quick:
-            second, torchrun = in_turns(QUICK.rounds, starts.second, starts.torchrun)
+            second, torchrun = in_turns(QUICK.rounds, starts.second,
+                                        lambda: or_absent(starts.torchrun))
             return [beside_torchrun(second, torchrun)]
         second, without, torchrun, first = in_turns(
             ROUNDS, starts.second, starts.without, starts.torchrun, starts.first)
@@ -128,4 +140,5 @@ def measure(quick):
 
 
 def beside_torchrun(second, torchrun):
-    return Figure("first step, second start / torchrun", "s", second, torchrun, "-", True)
+    second, torchrun, absent = with_peer(second, torchrun, "torchrun")
+    return Figure("first step, second start / torchrun", "s", second, torchrun, "-", True, absent)
