@@ -130,6 +130,7 @@ def or_absent(measure):
 
 QUICK_MAX_S = 60
 END_S = 4            # of that, for ending the processes
+PEER_LEAST_S = 5     # less is no time for a peer to come back
 PEER_END_S = 3       # a peer that does not come back is given up that long before the deadline
 
 
@@ -403,11 +404,13 @@ def empty_memory():
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def within(condition, seconds, spare_s=PEER_END_S):
+def within(condition, seconds, spare_s=PEER_END_S, least_s=0):
     """The condition's first true value; Absent after `seconds`, or `spare_s` before the deadline of
-    --quick."""
+    --quick. If that leaves less than `least_s`, the time of --quick is over."""
     began = time.monotonic()
     end = min(began + seconds, DEADLINE.at - spare_s)
+    if DEADLINE.at - spare_s < began + least_s:
+        raise OutOfTime(f"no {least_s} s are left to wait\n{processes_shown()}")
     while True:
         asked = time.monotonic()
         if value := condition():

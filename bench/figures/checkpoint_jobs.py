@@ -19,6 +19,7 @@ import sys
 import time
 
 from harness import (
+    PEER_LEAST_S,
     PYTHON,
     ROBUSTRUN,
     ROOT,
@@ -140,7 +141,7 @@ def back(process, folder, *, is_peer):
     def look():
         return noted(folder, "restored") or process.poll() is not None
 
-    if is_peer and not (found := within(look, PEER_WAIT_S)):
+    if is_peer and not (found := within(look, PEER_WAIT_S, least_s=PEER_LEAST_S)):
         kill_tree(process)
         return found
     wait_for(look, "the state of both ranks", 300)

@@ -14,6 +14,7 @@ import time
 
 import journal
 from harness import (
+    PEER_LEAST_S,
     ROBUSTRUN,
     ROOT,
     TORCHRUN,
@@ -84,7 +85,8 @@ def recovery(start_job, nodes, *, is_peer=False):
             time.sleep(1)
             killed = kill_node(victim)
             if is_peer:
-                user = within(lambda: all_at(marks, "user", ranks_after, killed), SECONDS_MAX)
+                user = within(lambda: all_at(marks, "user", ranks_after, killed), SECONDS_MAX,
+                              least_s=PEER_LEAST_S)
                 if not user:
                     return user
             else:

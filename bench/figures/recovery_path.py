@@ -20,6 +20,7 @@ from ft_peer import FT_LAUNCHER, ft_launcher
 from harness import (
     DEADLINE,
     PEER_END_S,
+    PEER_LEAST_S,
     PYTHON,
     ROBUSTRUN,
     ROOT,
@@ -114,7 +115,7 @@ def path(case, mode, command, **variables):
         ended = wait_for_ends(others)
         ends = [ended, *[0] * (len(STAGES) - 1)]
         left_s = BACK_MAX_S - (ended - killed) / 1e9
-        back = within(lambda: notes(folder, "back", case), left_s)
+        back = within(lambda: notes(folder, "back", case), left_s, least_s=PEER_LEAST_S)
         if not back:
             kill_tree(process)
             return Absent((time.monotonic_ns() - killed) / 1e9)

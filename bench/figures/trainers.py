@@ -13,6 +13,7 @@ import sys
 import time
 
 from harness import (
+    PEER_LEAST_S,
     PYTHON,
     ROBUSTRUN,
     ROOT,
@@ -86,7 +87,7 @@ def recovery(trainer, command, *, is_warm):
         killed = time.monotonic()
         os.kill(victim, signal.SIGKILL)
         hold.unlink()
-        back = within(lambda: steps_done(folder) != before, BACK_MAX_S)
+        back = within(lambda: steps_done(folder) != before, BACK_MAX_S, least_s=PEER_LEAST_S)
         took = 1000 * (time.monotonic() - killed)
         if not back:
             kill_tree(process)

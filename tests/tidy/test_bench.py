@@ -92,6 +92,14 @@ def test_a_child_that_was_started_otherwise_shows_its_last_lines(tmp_path):
     assert shown.count("\n    its last line") == 1
 
 
+def test_a_peer_that_would_get_no_time_to_come_back_did_not_get_so_far(monkeypatch):
+    monkeypatch.setattr(harness, "END_S", 0.1)
+    with harness.DEADLINE.of(harness.Quick(1, "a part", longer="it is a test")):
+        back = harness.or_absent(lambda: harness.within(lambda: True, 60, least_s=5))
+    assert harness.with_peer([2.0], [back], "torchrun") == (
+        [2.0], [], "torchrun did not get so far within 0 s")
+
+
 def test_a_later_round_for_which_the_time_is_too_short_is_dropped(monkeypatch, capsys):
     monkeypatch.setattr(harness, "END_S", 0.4)
     taken = []
