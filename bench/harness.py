@@ -168,6 +168,7 @@ class Deadline:
 
     def __init__(self):
         self.at = float("inf")
+        self.is_held = False
 
     def is_before(self, moment):
         return self.at < moment
@@ -178,6 +179,9 @@ class Deadline:
         its processes and `spent_s` are over; then the measurement ends with an error that shows
         its processes."""
         def give_up(_, frame):
+            if self.is_held:
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
+                return
             raise OutOfTime(f"not over after {seconds:.3g} s{place_of(frame)}\n"
                             f"{processes_shown()}")
 
@@ -191,6 +195,15 @@ class Deadline:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
             self.at = float("inf")
+
+    @contextlib.contextmanager
+    def held(self):
+        """The measurement is not given up before the end of the `with` block."""
+        self.is_held = True
+        try:
+            yield
+        finally:
+            self.is_held = False
 
 
 DEADLINE = Deadline()
@@ -278,11 +291,11 @@ def start(command, folder, output="output", stdout=None, stdin=subprocess.DEVNUL
     file `output` in the folder (only its stderr if `stdout` is given); a measurement that fails
     shows its last lines. The folder's Scratch ends the process."""
     path = pathlib.Path(folder) / output
-    with open(path, "ab") as file:
+    with open(path, "ab") as file, DEADLINE.held():
         process = subprocess.Popen(list(map(str, command)), cwd=folder, stdin=stdin, text=True,
                                    stdout=file if stdout is None else stdout, stderr=file,
                                    env=clean_environment(**variables))
-    STARTED.append(Started(process, pathlib.Path(folder), path))
+        STARTED.append(Started(process, pathlib.Path(folder), path))
     return process
 
 
@@ -339,7 +352,7 @@ class Scratch:
         return self.path
 
     def __exit__(self, _, error, __):
-        with uninterrupted():
+        with DEADLINE.held():
             if isinstance(error, FAILURES):
                 error.add_note(processes_shown())
             for one in [one for one in STARTED if one.folder.is_relative_to(self.path)]:
@@ -350,16 +363,6 @@ class Scratch:
 
 # What ends a measurement besides sys.exit().
 FAILURES = (subprocess.SubprocessError, OSError, AssertionError)
-
-
-@contextlib.contextmanager
-def uninterrupted():
-    """The deadline of --quick comes after the `with` block at the earliest."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
 
 
 def timed(command, folder, stdout=None, **variables):
@@ -380,10 +383,10 @@ def call(command, cwd=None, env=None, *, check=False, seconds=None):
     with tempfile.TemporaryDirectory(prefix="robustrun-bench-") as place:
         folder = pathlib.Path(place)
         out, err = folder / "out", folder / "err"
-        with open(out, "wb") as to_out, open(err, "wb") as to_err:
+        with open(out, "wb") as to_out, open(err, "wb") as to_err, DEADLINE.held():
             process = subprocess.Popen(list(map(str, command)), cwd=cwd, env=env, stdout=to_out,
                                        stderr=to_err, stdin=subprocess.DEVNULL)
-        STARTED.append(Started(process, folder, err))
+            STARTED.append(Started(process, folder, err))
         try:
             try:
                 code = process.wait(seconds)
@@ -409,7 +412,7 @@ def within(condition, seconds, spare_s=PEER_END_S, least_s=0):
     --quick. If that leaves less than `least_s`, the time of --quick is over."""
     began = time.monotonic()
     end = min(began + seconds, DEADLINE.at - spare_s)
-    if DEADLINE.at - spare_s < began + least_s:
+    if least_s and DEADLINE.at - spare_s < began + least_s:
         raise OutOfTime(f"no {least_s} s are left to wait\n{processes_shown()}")
     while True:
         asked = time.monotonic()

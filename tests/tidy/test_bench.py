@@ -53,27 +53,29 @@ def test_a_name_stands_for_one_measurement_with_quick():
     assert len(run.names("all", True)) == len(run.BENCHES)
 
 
-def test_a_quick_measurement_that_gets_too_little_time_shows_what_it_waited_for(monkeypatch):
-    monkeypatch.setattr(harness, "END_S", 0.4)
-    quick = harness.Quick(0.5, "a part", longer="it is a test")  # 1 s, of which 0.6 to measure
+MINUTE = harness.Quick(32, "a part", longer="it is a test")
+
+
+def test_a_quick_measurement_that_gets_too_little_time_shows_what_it_waited_for():
     stubborn = ["/bin/sh", "-c", "trap '' TERM; echo a last line; while :; do sleep 0.1; done"]
-    began = time.monotonic()
-    with harness.DEADLINE.of(quick), pytest.raises(harness.OutOfTime) as ended, \
+    with harness.DEADLINE.of(MINUTE), pytest.raises(harness.OutOfTime) as ended, \
             harness.Scratch() as folder:
         process = harness.start(stubborn, folder)
+        harness.wait_for(lambda: (folder / "output").read_text(), "its output")
+        began = time.monotonic()
+        harness.DEADLINE.at = began + 0.2 - harness.END_S / 2
         harness.wait_for(lambda: False, "the first step")
     assert time.monotonic() - began < 30  # without the deadline: 60 s and 30 s for the process
     assert process.returncode == -signal.SIGKILL
-    assert str(ended.value).startswith("waited") and "for the first step" in str(ended.value)
+    assert str(ended.value).startswith("waited 0 s for the first step\n")
     assert f"process {process.pid} still runs" in str(ended.value)
     assert "\n    a last line" in str(ended.value)
 
 
-def test_a_command_for_which_the_time_is_too_short_shows_its_last_lines(monkeypatch):
-    monkeypatch.setattr(harness, "END_S", 0.4)
-    quick = harness.Quick(0.5, "a part", longer="it is a test")
-    with harness.DEADLINE.of(quick), pytest.raises(harness.OutOfTime, match="not over") as ended:
-        harness.call(["/bin/sh", "-c", "echo a last line >&2; exec sleep 100"])
+def test_a_command_for_which_the_time_is_too_short_shows_its_last_lines():
+    over = "echo a last line >&2; kill -ALRM $PPID; exec sleep 100"
+    with harness.DEADLINE.of(MINUTE), pytest.raises(harness.OutOfTime, match="not over") as ended:
+        harness.call(["/bin/sh", "-c", over])
     assert "sleep 100\n    a last line" in str(ended.value)
     assert harness.STARTED == []
 
@@ -92,25 +94,25 @@ def test_a_child_that_was_started_otherwise_shows_its_last_lines(tmp_path):
     assert shown.count("\n    its last line") == 1
 
 
-def test_a_peer_that_would_get_no_time_to_come_back_did_not_get_so_far(monkeypatch):
-    monkeypatch.setattr(harness, "END_S", 0.1)
-    with harness.DEADLINE.of(harness.Quick(1, "a part", longer="it is a test")):
+def test_a_peer_that_would_get_no_time_to_come_back_did_not_get_so_far():
+    with harness.DEADLINE.of(MINUTE):
+        harness.DEADLINE.at = time.monotonic() + 5
         back = harness.or_absent(lambda: harness.within(lambda: True, 60, least_s=5))
     assert harness.with_peer([2.0], [back], "torchrun") == (
         [2.0], [], "torchrun did not get so far within 0 s")
 
 
-def test_a_later_round_for_which_the_time_is_too_short_is_dropped(monkeypatch, capsys):
-    monkeypatch.setattr(harness, "END_S", 0.4)
+def test_a_later_round_for_which_the_time_is_too_short_is_dropped(capsys):
     taken = []
 
     def measure():
         if len(taken) > 1:
+            harness.DEADLINE.at = time.monotonic() + 0.2
             harness.wait_for(lambda: False, "a step")
         taken.append(len(taken))
         return taken[-1]
 
-    with harness.DEADLINE.of(harness.Quick(0.5, "a part", longer="it is a test")):
+    with harness.DEADLINE.of(MINUTE):
         assert harness.in_turns(3, measure, lambda: 7) == ([0, 1], [7, 7])
     assert "2 of 3 rounds: no time for more" in capsys.readouterr().out
 
@@ -183,15 +185,12 @@ def test_a_job_that_ends_before_it_answers_shows_its_last_lines():
 
 
 def test_a_measurement_that_waits_for_no_process_says_where_it_is(monkeypatch):
-    monkeypatch.setattr(harness, "END_S", 0.4)
-
     def slow_image(*_):
-        while True:
-            time.sleep(0.01)
+        signal.raise_signal(signal.SIGALRM)
 
     blocks = run.BENCHES["blocks"]
     monkeypatch.setattr(blocks, "os", types.SimpleNamespace(geteuid=lambda: 0))
     monkeypatch.setattr(blocks, "Readings", slow_image)
-    with harness.DEADLINE.of(harness.Quick(0.5, "a part", longer="it is a test")), \
+    with harness.DEADLINE.of(MINUTE), \
             pytest.raises(harness.OutOfTime, match=r"in measure \(blocks.py, line"):
         list(blocks.measure(True))
