@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
 import signal
@@ -16,7 +17,7 @@ BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import harness  # noqa: E402
-from figures import nodeloss, recovery_path  # noqa: E402
+from figures import nodeloss, recovery_path, spares  # noqa: E402
 
 
 def program(name):
@@ -127,6 +128,7 @@ def test_what_was_measured_before_the_time_was_over_is_shown(monkeypatch, capsys
     bench = types.SimpleNamespace(measure=measure, QUICK=harness.Quick(50, "a part"), __doc__="One")
     monkeypatch.setitem(run.BENCHES, "halves", bench)
     monkeypatch.setattr(harness, "save", lambda *_: None)
+    monkeypatch.setattr(harness.Load, "now", lambda: harness.Load(0.0, 0.0, 2))
     assert run.take("halves", True, time.monotonic()) == [figure]
     shown = capsys.readouterr().out
     assert "left out: waited 50 s for the second half" in shown and "the first half  2 s" in shown
@@ -149,6 +151,17 @@ def test_a_busy_machine_is_named_when_nothing_could_be_measured(monkeypatch, cap
 
 
 PHASES = dict.fromkeys(("noticed", "stopped", "formed", "started"), 12.0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a higher priority takes root")
+def test_a_standby_worker_can_be_hurried():
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    with subprocess.Popen(["/bin/sleep", "100"]) as child:
+        os.setpriority(os.PRIO_PROCESS, child.pid, own + 1)
+        spares.hurry(child.pid)
+        priority = os.getpriority(os.PRIO_PROCESS, child.pid)
+        child.kill()
+    assert priority == own
 
 
 def test_a_peer_that_does_not_come_back_is_a_result_of_nodeloss():
