@@ -18,8 +18,7 @@ import sys
 import time
 
 import journal
-from harness import HELPERS, ROBUSTRUN, start, wait_for
-from helpers.processes import end
+from harness import HELPERS, ROBUSTRUN, end_tree, patience, start, wait_for
 
 FOREVER = ["/bin/sleep", "100000"]  # the fake worker
 
@@ -51,7 +50,7 @@ class Run:
         return self
 
     def __exit__(self, *_):
-        end(self.process, 60)
+        end_tree(self.process, 60)
 
     def wait(self, condition, what, seconds=120):
         """The first true value of a condition on the journal's records."""
@@ -113,7 +112,7 @@ class Simulation(Run):
     def __exit__(self, *_):
         super().__exit__()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.agents_process.wait(10)
+            self.agents_process.wait(patience(10))
         self.agents_process.kill()
         self.agents_process.wait()
 

@@ -10,7 +10,6 @@ import json
 import math
 import statistics
 import subprocess
-import sys
 
 import harness
 from sshd import tool
@@ -18,13 +17,15 @@ from sshd import tool
 JOB = harness.ROOT / "bench" / "checkpoint_job.py"
 SHAPES = {"64 x 16 MiB": (64, 16 << 20), "1 x 1 GiB": (1, 1 << 30),
           "20,000 x 32 KiB": (20_000, 32 << 10)}
+QUICK_BYTES = 256 << 20
+QUICK_SHAPES = {"16 x 16 MiB": (16, 16 << 20)}
 MEDIAN_PAIRS_MIN = 6  # for a 95 % interval of the median
 FIO_MODES = [("psync", 1, 1), ("psync", 1, 2), ("psync", 1, 4), ("io_uring", 8, 1),
              ("libaio", 8, 1)]
 EXTRA_MIB_MAX = 48  # of the arena: 16 for writing, 32 for reading, and the header of the file
 ROUNDS, PILOT_ROUNDS = 20, 5
-QUICK = harness.Quick(45, "2 pairs instead of 20; the first shape alone; fio's first mode, without "
-                      "a pilot; no parity", rounds=2)
+QUICK = harness.Quick(35, "2 pairs of 256 MiB in one shape instead of 20 of 1 GiB in three; fio's "
+                      "first mode, without a pilot; no parity", rounds=2)
 
 
 class Tensors:
@@ -34,23 +35,20 @@ class Tensors:
         self.folder = folder
         self.bytes = count * size
         folder.mkdir()
-        self.process = subprocess.Popen(
-            [harness.PYTHON, JOB, folder, str(count), str(size)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, env=harness.clean_environment(
-                ROBUSTRUN_LIBRARY=harness.BIN.parent / "share" / "robustrun" / "librobustrun.so"))
-        self.answer()
+        self.process = harness.start(
+            [harness.PYTHON, JOB, folder, count, size], folder.parent, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            ROBUSTRUN_LIBRARY=harness.BIN.parent / "share" / "robustrun" / "librobustrun.so")
+        self.answer("the start of the job")
         self.readings = []
 
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{JOB.name} ended with {self.process.wait()}")
-        return json.loads(line)
+    def answer(self, what):
+        return json.loads(harness.next_line(self.process, what))
 
     def do(self, command):
         """The GB/s of a command of checkpoint_job.py."""
         print(command, file=self.process.stdin, flush=True)
-        reading = self.answer()
+        reading = self.answer(command)
         self.readings.append((command, reading))
         return self.bytes / reading["seconds"] / 1e9
 
@@ -74,12 +72,11 @@ class Fio:
         engine, depth, jobs = mode
         if direction == "write":
             self.clear()
-        finished = subprocess.run(
+        finished = harness.call(
             [self.program, "--name=limit", f"--directory={self.folder}",
              f"--size={self.size // jobs}", f"--numjobs={jobs}", "--bs=8m", f"--rw={direction}",
              "--direct=1", "--end_fsync=1",
-             f"--ioengine={engine}", f"--iodepth={depth}", "--output-format=json", "--thread"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+             f"--ioengine={engine}", f"--iodepth={depth}", "--output-format=json", "--thread"])
         if finished.returncode != 0:
             return 0.0
         jobs_done = json.loads(finished.stdout)["jobs"]
@@ -138,29 +135,29 @@ def ratio(name, ours, peer, target, note=""):
     return harness.Figure(name, "GB/s", ours, peer, f">= {target}x", high >= target, text)
 
 
-def limits(shape, tensors, fio, rounds, figures, quick):
+def limits(shape, tensors, fio, rounds, quick):
     small = shape.startswith("20,000")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-ours"), fio.write)
     itself = ""
     if not quick:
         again = harness.in_turns(rounds, fio.write, fio.write)
         itself = "fio against itself {:.2f} to {:.2f}".format(*median_interval(*again))
-    figures.append(ratio(f"{shape}: save, fio", ours, limit, 0.7 if small else 0.9, itself))
+    yield ratio(f"{shape}: save, fio", ours, limit, 0.7 if small else 0.9, itself)
     fio.lay_out(fio.mode["read"])
     tensors.do("save-ours")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("load-ours"), fio.read)
-    figures.append(ratio(f"{shape}: verified restore, fio", ours, limit, 0.7 if small else 0.9))
+    yield ratio(f"{shape}: verified restore, fio", ours, limit, 0.7 if small else 0.9)
     fio.clear()
 
 
-def peers(shape, tensors, rounds, figures):
+def peers(shape, tensors, rounds):
     small = shape.startswith("20,000")
     ours, dcp = harness.in_turns(rounds, lambda: tensors.do("save-ours"),
                                  lambda: tensors.do("save-dcp"))
-    figures.append(ratio(f"{shape}: save, DCP", ours, dcp, 5 if small else 2.5))
+    yield ratio(f"{shape}: save, DCP", ours, dcp, 5 if small else 2.5)
     ours, plain = harness.in_turns(rounds, lambda: tensors.do("save-ours"),
                                    lambda: tensors.do("save-torch"))
-    figures.append(ratio(f"{shape}: save, torch.save", ours, plain, 2.5))
+    yield ratio(f"{shape}: save, torch.save", ours, plain, 2.5)
 
     def load(kind):
         return lambda: tensors.do(f"load-{kind}")
@@ -169,46 +166,44 @@ def peers(shape, tensors, rounds, figures):
     tensors.do("save-ours")
     tensors.do("keep-torch")
     ours, plain = harness.in_turns(rounds, load("ours"), load("torch"))
-    figures.append(ratio(f"{shape}: restore, torch.load", ours, plain, 1.5))
+    yield ratio(f"{shape}: restore, torch.load", ours, plain, 1.5)
 
 
-def parity(shape, tensors, fio, rounds, figures):
+def parity(shape, tensors, fio, rounds):
     """Ten folders of one disk stand for ten disks of which two may be lost; it writes 1.25 bytes
     for each byte of data. The limit is fio writing the data alone."""
     tensors.do("save-parity")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-parity"), fio.write)
-    figures.append(ratio(f"{shape}: save with parity 8 + 2, fio without", ours, limit, 0.72,
-                         "ten folders of one disk"))
+    yield ratio(f"{shape}: save with parity 8 + 2, fio without", ours, limit, 0.72,
+                "ten folders of one disk")
     fio.clear()
 
 
-def costs(shape, tensors, figures):
+def costs(shape, tensors):
     gigabytes = tensors.bytes / 1e9
     for kind in ("save", "load"):
         cpu = [seconds / gigabytes for seconds in tensors.of(f"{kind}-ours", "cpu")]
-        figures.append(harness.Figure(f"{shape}: CPU of a {kind}", "s/GB", cpu, [], "<= 0.4",
-                                      statistics.median(cpu) <= 0.4))
+        yield harness.Figure(f"{shape}: CPU of a {kind}", "s/GB", cpu, [], "<= 0.4",
+                             statistics.median(cpu) <= 0.4)
         extra = tensors.of(f"{kind}-ours", "extra_mib")
-        figures.append(harness.Figure(f"{shape}: peak extra memory of a {kind}", "MiB", extra, [],
-                                      f"<= {EXTRA_MIB_MAX}", max(extra) <= EXTRA_MIB_MAX))
+        yield harness.Figure(f"{shape}: peak extra memory of a {kind}", "MiB", extra, [],
+                             f"<= {EXTRA_MIB_MAX}", max(extra) <= EXTRA_MIB_MAX)
 
 
 def measure(quick):
     rounds = QUICK.rounds if quick else ROUNDS
-    figures = []
     with harness.Scratch() as scratch:
-        fio = Fio(scratch / "fio", 1 << 30)
+        fio = Fio(scratch / "fio", QUICK_BYTES if quick else 1 << 30)
         fio.pilot(0 if quick else PILOT_ROUNDS)
-        shapes = list(SHAPES.items())[:1 if quick else None]
-        for number, (shape, (count, size)) in enumerate(shapes):
+        shapes = QUICK_SHAPES if quick else SHAPES
+        for number, (shape, (count, size)) in enumerate(shapes.items()):
             tensors = Tensors(scratch / f"tensors-{number}", count, size)
             for command in ("save-ours", "load-ours"):  # the first touches memory
                 tensors.do(command)
             tensors.readings.clear()
-            limits(shape, tensors, fio, rounds, figures, quick)
-            costs(shape, tensors, figures)
+            yield from limits(shape, tensors, fio, rounds, quick)
+            yield from costs(shape, tensors)
             if number == 0 and not quick:
-                parity(shape, tensors, fio, rounds, figures)
-            peers(shape, tensors, rounds, figures)
+                yield from parity(shape, tensors, fio, rounds)
+            yield from peers(shape, tensors, rounds)
             tensors.close()
-    return figures

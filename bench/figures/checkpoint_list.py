@@ -12,8 +12,8 @@ from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, in_turns, timed
 
 CHECKPOINTS, TENSORS = 500, 20_000
 SECONDS_MAX = 1.5
-ROUNDS, QUICK_CHECKPOINTS = 10, 100
-QUICK = Quick(45, "3 rounds of 100 checkpoints instead of 10 of 500", rounds=3)
+ROUNDS, QUICK_CHECKPOINTS = 10, 40
+QUICK = Quick(20, "3 rounds of 40 checkpoints instead of 10 of 500", rounds=3)
 
 
 def fill(folder, count):

@@ -99,9 +99,7 @@ def plan_time(folder, steps):
 
 def measure(quick):
     steps = QUICK_STEPS if quick else STEPS
-    figures = []
     with Scratch() as folder:
         for workload, context in TARGETS:
-            figures += balance(folder, workload, context, steps)
-        figures.append(plan_time(folder, QUICK_STEPS))
-    return figures
+            yield from balance(folder, workload, context, steps)
+        yield plan_time(folder, QUICK_STEPS)

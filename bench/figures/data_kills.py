@@ -48,7 +48,6 @@ def small_shm(kind, folder):
 
 def measure(quick):
     kills = QUICK_KILLS if quick else KILLS
-    figures = []
     with Scratch() as folder:
         for step_s, (median, worst) in TARGETS.items():
             ours = waits("ours", folder, step_s, kills)
@@ -56,16 +55,14 @@ def measure(quick):
                 raise SystemExit("the rank ended\n" + (folder / "output").read_text())
             dies = waits("torch", folder, step_s, 1) is None
             name = f"{kills} loader processes killed, steps of {1e3 * step_s:.0f} ms"
-            figures += [
-                Figure(f"{name}: wait, median", "ms", [statistics.median(ours)], [],
-                       f"at most {1e3 * median:.0f} ms", statistics.median(ours) <= 1e3 * median,
-                       "torch: the rank ends" if dies else "torch: the rank goes on"),
-                Figure(f"{name}: the longest wait", "ms", [max(ours)], [],
-                       f"at most {1e3 * worst:.0f} ms", max(ours) <= 1e3 * worst)]
+            yield Figure(f"{name}: wait, median", "ms", [statistics.median(ours)], [],
+                         f"at most {1e3 * median:.0f} ms", statistics.median(ours) <= 1e3 * median,
+                         "torch: the rank ends" if dies else "torch: the rank goes on")
+            yield Figure(f"{name}: the longest wait", "ms", [max(ours)], [],
+                         f"at most {1e3 * worst:.0f} ms", max(ours) <= 1e3 * worst)
         read, left = small_shm("ours", folder)
         peer_read, peer_left = small_shm("torch", folder)
-    return [*figures,
-            Figure("batches of 2 MiB that are read with 1 MiB in /dev/shm", "", [read], [],
-                   f"all {BATCHES}", read == BATCHES, f"torch: {peer_read}"),
-            Figure("files left in /dev/shm after SIGKILL", "", [left], [], "0", left == 0,
-                   f"torch: {peer_left}")]
+    yield Figure("batches of 2 MiB that are read with 1 MiB in /dev/shm", "", [read], [],
+                 f"all {BATCHES}", read == BATCHES, f"torch: {peer_read}")
+    yield Figure("files left in /dev/shm after SIGKILL", "", [left], [], "0", left == 0,
+                 f"torch: {peer_left}")

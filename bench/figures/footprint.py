@@ -17,7 +17,7 @@ time.sleep(600)
 MEMORY_MAX_MIB = 30
 CPU_MAX_PERCENT = 0.15
 ROUNDS, SECONDS, QUICK_SECONDS = 10, 5, 4
-QUICK = Quick(60, "2 rounds of 4 s instead of 10 of 5 s", rounds=2)
+QUICK = Quick(50, "2 rounds of 4 s instead of 10 of 5 s", rounds=2)
 
 
 def children(pid):

@@ -82,10 +82,8 @@ def by_nvml():
 
 def measure(quick):
     rounds = QUICK.rounds if quick else ROUNDS
-    figures = []
     for name, once in (("Xid in the kernel's log, until the eviction", by_the_kernel),
                        ("Xid event of NVML, until the decision", by_nvml)):
         (took,) = in_turns(rounds, once)
-        figures.append(Figure(name, "s", took, [], f"all below {ASKED_S}", max(took) < ASKED_S,
-                              f"at most {max(took):.2f} s"))
-    return figures
+        yield Figure(name, "s", took, [], f"all below {ASKED_S}", max(took) < ASKED_S,
+                     f"at most {max(took):.2f} s")

@@ -12,7 +12,6 @@ root.
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import time
 
@@ -22,6 +21,7 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    call,
     clean_environment,
     empty_memory,
     in_turns,
@@ -45,9 +45,8 @@ with urllib.request.urlopen(sys.argv[1]) as source, open(sys.argv[2], "wb") as c
 def make_image(path):
     """Makes the image; returns its size."""
     environment = pathlib.Path(PYTHON).parent.parent
-    subprocess.run(["mksquashfs", *environment.iterdir(), "/usr/include", path, "-quiet",
-                    "-no-progress", "-comp", "lzo", "-noD", "-noF"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    call(["mksquashfs", *environment.iterdir(), "/usr/include", path, "-quiet", "-no-progress",
+          "-comp", "lzo", "-noD", "-noF"], check=True)
     size = path.stat().st_size
     if size < SIZE_MIN:
         print(f"  the image has {size >> 20} MiB only: this environment is small")
@@ -74,18 +73,14 @@ class Starts:
         stepped.unlink(missing_ok=True)
         environment = clean_environment(**self.lab.home.environment(), **environment)
         del environment["PYTHON_EXEC"]  # the interpreter is the image's
-        done = subprocess.run(
-            [*self.lab.prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={cache}", *words,
-             stepped], cwd=self.folder, capture_output=True, text=True,
-            env=environment, stdin=subprocess.DEVNULL)
-        if done.returncode != 0:
-            sys.exit(f"a start from {image} failed:\n{done.stderr}")
+        call([*self.lab.prefix, ROBUSTRUN, f"--image={image}", f"--cache-dir={cache}", *words,
+              stepped], self.folder, environment, check=True)
         return float(stepped.read_text())
 
     def fetch(self):
         """Copies the whole file over the link."""
         start = time.monotonic()
-        subprocess.run([*self.lab.prefix, PYTHON, "-c", COPY, self.url, self.copy], check=True)
+        call([*self.lab.prefix, PYTHON, "-c", COPY, self.url, self.copy], check=True)
         self.copied_s.append(time.monotonic() - start)
 
     def full(self):

@@ -18,10 +18,8 @@ def compare(count, rounds):
 
 
 def measure(quick):
-    figures = []
     for count, limit in TARGETS.items():
         ours, peer = compare(count, QUICK.rounds if quick else ROUNDS)
         met = limit is None or median_ratio(ours, peer) <= limit
         target = f"at most 1/{round(1 / limit)}" if limit else "-"
-        figures.append(Figure(f"launch of {count}", "ms", ours, peer, target, met))
-    return figures
+        yield Figure(f"launch of {count}", "ms", ours, peer, target, met)

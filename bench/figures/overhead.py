@@ -13,12 +13,24 @@ import json
 import math
 import time
 
-from harness import ROBUSTRUN, ROOT, TORCHRUN, Figure, Quick, Scratch, in_turns, median_ratio, timed
+from harness import (
+    ROBUSTRUN,
+    ROOT,
+    TORCHRUN,
+    Figure,
+    Quick,
+    Scratch,
+    in_turns,
+    median_ratio,
+    or_absent,
+    timed,
+    with_peer,
+)
 
 COUNT = 2
-SECONDS, QUICK_SECONDS = 75, 15
+SECONDS, QUICK_SECONDS = 75, 8
 ROUNDS = 20
-QUICK = Quick(50, "1 pair of 15 s instead of 20 of 75 s, of which robustrun's may be its first run "
+QUICK = Quick(35, "1 pair of 8 s instead of 20 of 75 s, of which robustrun's may be its first run "
                   "of the script: the target is for its ratio")
 RATIO_MAX = 1.03
 JOB = ROOT / "bench" / "gpt_job.py"
@@ -48,9 +60,14 @@ def measure(quick):
     rounds, seconds = (QUICK.rounds, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
     for command in () if quick else ([ROBUSTRUN], TORCHRUN):
         run(command, seconds)
-    ours, peer = in_turns(rounds, lambda: run([ROBUSTRUN], seconds), lambda: run(TORCHRUN, seconds))
+    ours, peer = in_turns(rounds, lambda: run([ROBUSTRUN], seconds),
+                          lambda: or_absent(lambda: run(TORCHRUN, seconds)))
+    ours, peer, absent = with_peer(ours, peer, "torchrun")
     steps = [[1e3 * step for step, _ in readings] for readings in (ours, peer)]
     first = [[until for _, until in readings] for readings in (ours, peer)]
+    if not peer:
+        return [Figure("a step of a training, alone", "ms", *steps, "-", None, absent),
+                Figure("from the command to the end of the first step", "s", *first, "-", None)]
     bound = median_ratio(*steps) if quick else upper_bound(
         [a / b for a, b in zip(*steps, strict=True)])
     name = "ratio" if quick else "upper 95 % bound"

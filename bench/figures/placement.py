@@ -182,9 +182,9 @@ def measure(quick):
     with Scratch() as folder:
         planner = Planner(ROBUSTRUN, folder, clean_environment())
         paper = [Case(planner, instance) for instance in clusters.arnold()]
+        yield from spread_figures("the paper's settings", paper)
         drawn = [Case(planner, instance)
                  for instance in clusters.random_clusters(QUICK_RANDOM if quick else RANDOM)]
-        return [*spread_figures("the paper's settings", paper),
-                *spread_figures("random clusters", drawn),
-                *bound_figures(paper + drawn),
-                *time_figures(planner, QUICK.rounds if quick else ROUNDS)]
+        yield from spread_figures("random clusters", drawn)
+        yield from bound_figures(paper + drawn)
+        yield from time_figures(planner, QUICK.rounds if quick else ROUNDS)

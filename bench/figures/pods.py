@@ -9,7 +9,6 @@ prediction. Takes root.
 
 import json
 import statistics
-import subprocess
 import sys
 import uuid
 
@@ -19,6 +18,7 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    call,
     clean_environment,
     in_turns,
     median_ratio,
@@ -92,13 +92,9 @@ class Pods:
         with Scratch() as folder:
             said = folder / "steps.json"
             sizes = [DP, PP, STEPS, MICROBATCHES, CHUNK_BYTES, GRADIENT_BYTES]
-            done = subprocess.run(
-                [*self.lab.prefix, ROBUSTRUN, "--run-dir", folder / "run", f"--iface={IFACE}",
-                 "--nproc-per-node=1", *options, JOB, said, IFACE, *map(str, sizes)],
-                cwd=folder, env=self.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT_SECONDS)
-            if done.returncode != 0:
-                sys.exit(f"the job failed:\n{done.stderr.decode(errors='replace')[-2000:]}")
+            call([*self.lab.prefix, ROBUSTRUN, "--run-dir", folder / "run", f"--iface={IFACE}",
+                  "--nproc-per-node=1", *options, JOB, said, IFACE, *sizes], folder,
+                 self.environment(), check=True, seconds=LIMIT_SECONDS)
             return statistics.median(json.loads(said.read_text()))
 
 

@@ -13,24 +13,33 @@ import select
 import signal
 import statistics
 import subprocess
+import sys
 import time
 
 from ft_peer import FT_LAUNCHER, ft_launcher
 from harness import (
+    DEADLINE,
+    PEER_END_S,
+    PEER_LEAST_S,
     PYTHON,
     ROBUSTRUN,
     ROOT,
     TORCHRUN,
+    Absent,
     Figure,
     Quick,
     Scratch,
     in_turns,
+    kill_tree,
     median_ratio,
+    or_absent,
     start,
     wait_for,
+    with_peer,
+    within,
 )
 
-from figures.standby import waiting_standbys
+from figures.spares import waiting_standbys
 
 JOB = ROOT / "bench" / "path_job.py"
 STAGES = ("others ended", "first line", "imports", "store", "process group", "model", "load",
@@ -39,7 +48,8 @@ TRAINERS = ("tqdm", "transformers", "lightning")
 SETTLED_S = 3.0  # after the start, before the kill
 BACK_MAX_S = 60  # a recovery that takes longer counts as none
 ROUNDS = 20
-QUICK = Quick(55, "one round of 2 ranks with 16 MiB each, without ft_launcher")
+QUICK = Quick(55, "1 round of 2 ranks with 16 MiB each instead of 20 of all cases, without "
+              "ft_launcher; torchrun gets what is left of the time to come back")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,14 +81,14 @@ def notes(folder, name, case):
         return None
 
 
-def wait_for_ends(descriptors):
-    """The time at which the last of these processes has ended."""
+def wait_for_ends(descriptors, seconds=120):
+    """The time at which the last of these processes has ended, or when `seconds` are over."""
     left, poller = set(descriptors), select.poll()
     for descriptor in left:
         poller.register(descriptor, select.POLLIN)
-    deadline = time.monotonic() + 120
+    deadline = min(time.monotonic() + seconds, DEADLINE.at - PEER_END_S)
     while left and time.monotonic() < deadline:
-        for descriptor, _ in poller.poll(1000):
+        for descriptor, _ in poller.poll(100):
             poller.unregister(descriptor)
             left.discard(descriptor)
     ended = time.monotonic_ns()
@@ -88,16 +98,15 @@ def wait_for_ends(descriptors):
 
 
 def path(case, mode, command, **variables):
-    """Milliseconds of each stage after the kill of the last rank; None: no recovery."""
+    """Milliseconds of each stage after the kill of the last rank; Absent: no recovery."""
     with Scratch() as folder:
         (folder / "checkpoints").mkdir()
-        variables["RR_BENCH_MARKER"] = folder.name
         process = start([*command, f"--nproc-per-node={case.ranks}", "--max-restarts=3", JOB, mode,
                          case.mib, folder / "checkpoints", *case.modules], folder, **variables)
         saved = wait_for(lambda: notes(folder, "saved", case), f"saves of {case.ranks} ranks", 300)
         pids = [int(text.split()[0]) for text in saved]
         if mode != "torch":
-            wait_for(lambda: waiting_standbys(folder.name.encode()) == case.ranks,
+            wait_for(lambda: waiting_standbys(process.pid) == case.ranks,
                      "standby workers that have done their imports", 300)
         time.sleep(SETTLED_S)
         others = [os.pidfd_open(pid) for pid in pids[:-1]]
@@ -105,14 +114,14 @@ def path(case, mode, command, **variables):
         os.kill(pids[-1], signal.SIGKILL)
         ended = wait_for_ends(others)
         ends = [ended, *[0] * (len(STAGES) - 1)]
-        while not (back := notes(folder, "back", case)):
-            if time.monotonic_ns() > killed + BACK_MAX_S * 1e9:
-                return None
-            time.sleep(0.002)
+        left_s = BACK_MAX_S - (ended - killed) / 1e9
+        back = within(lambda: notes(folder, "back", case), left_s, least_s=PEER_LEAST_S)
+        if not back:
+            kill_tree(process)
+            return Absent((time.monotonic_ns() - killed) / 1e9)
         for text in back:
             for at, line in enumerate(text.splitlines(), 1):
                 ends[at] = max(ends[at], int(line.split()[0]))
-        process.wait(120)
     starts = [killed, *ends[:-1]]
     return [(end - begin) / 1e6 for begin, end in zip(starts, ends, strict=True)]
 
@@ -125,39 +134,39 @@ def in_words(readings):
         f"; longest: {longest}"
 
 
-def compared(ours, theirs):
-    """The readings of both where both recovered, and how often the other did not."""
-    both = [(a, b) for a, b in zip(ours, theirs, strict=True) if a and b]
-    failed = len(theirs) - sum(map(bool, theirs))
-    return [a for a, _ in both], [b for _, b in both], \
-        f"; no recovery within {BACK_MAX_S} s in {failed} of {len(theirs)}" if failed else ""
-
-
 def totals(readings):
     return [sum(one) for one in readings]
 
 
 def measure_case(case, rounds, ft):
     measures = [lambda: path(case, case.mode, [ROBUSTRUN]),
-                lambda: path(case, "torch", TORCHRUN)]
+                lambda: or_absent(lambda: path(case, "torch", TORCHRUN))]
     if ft is not None:
         measures.append(lambda: path(case, "torch", FT_LAUNCHER, **ft))
-    all_ours, torchrun, *ft_readings = in_turns(rounds, *measures)
-    failed = len(all_ours) - sum(map(bool, all_ours))
-    print(f"  {case}:\n    robustrun: {in_words([one for one in all_ours if one])}")
+    return case_figures(case, *in_turns(rounds, *measures))
+
+
+def case_figures(case, all_ours, torchrun, *ft_readings):
+    back = [one for one in all_ours if one]
+    failed = len(all_ours) - len(back)
+    if not back:
+        sys.exit(f"robustrun did not come back in {failed} of {failed} rounds")
+    print(f"  {case}:\n    robustrun: {in_words(back)}")
     figures = []
     for name, readings in zip(("torchrun", "ft_launcher"), (torchrun, *ft_readings), strict=False):
-        ours, theirs, lost = compared(all_ours, readings)
-        if not theirs:
-            print(f"    {name}{lost}")
-            continue
-        print(f"    {name}: {in_words(theirs)}{lost}")
-        share = median_ratio(totals(ours), totals(theirs))
+        ours, theirs, absent = with_peer(all_ours, readings, name)
+        if theirs:
+            print(f"    {name}: {in_words(theirs)}" + (f"; {absent}" if absent else ""))
         most_ms = 1000 * case.most_s
-        met = share <= case.share and statistics.median(totals(ours)) <= most_ms and not failed
+        met = statistics.median(totals(ours)) <= most_ms and not failed
+        if not theirs:
+            met = None if met else False
+        elif median_ratio(totals(ours), totals(theirs)) > case.share:
+            met = False
+        lost = f"{failed} without recovery" if failed else ""
         figures.append(Figure(f"{case}, against {name}", "ms", totals(ours), totals(theirs),
                               f"at most {most_ms:.0f} ms and {case.share:.3g}", met,
-                              in_words(ours) + (f"; {failed} without recovery" if failed else "")))
+                              "; ".join(filter(None, (absent, lost, in_words(ours))))))
     return figures
 
 

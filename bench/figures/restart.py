@@ -80,13 +80,10 @@ def compare(count, rounds):
 
 
 def measure(quick):
-    figures = []
     for count in (2, 8):
         ours, peer, bare = compare(count, QUICK.rounds if quick else ROUNDS)
-        figures.append(Figure(f"restart of {count}", "ms", ours, peer, "never slower",
-                              all(a <= b for a, b in zip(ours, peer, strict=True))))
+        yield Figure(f"restart of {count}", "ms", ours, peer, "never slower",
+                     all(a <= b for a, b in zip(ours, peer, strict=True)))
         own = [total - floor for total, floor in zip(ours, bare, strict=True)]
-        figures.append(Figure(f"our part of {count}", "ms", own, [], f"below {OURS_MAX_MS} ms",
-                              statistics.median(own) < OURS_MAX_MS,
-                              "all but interpreter start and imports"))
-    return figures
+        yield Figure(f"our part of {count}", "ms", own, [], f"below {OURS_MAX_MS} ms",
+                     statistics.median(own) < OURS_MAX_MS, "all but interpreter start and imports")

@@ -159,13 +159,15 @@ def death_figures(found, count):
 def measure(quick):
     rng = random.Random(SEED)
     if quick:
-        loaded = with_all_ranks(QUICK_STEADY_SECONDS)
         few = at_small_size(QUICK_DEATHS, QUICK_AGENT_DEATHS, 1, rng)
-        return [*supervisor_figures(QUICK_STEADY_SECONDS, loaded, None),
-                *death_figures(few, FEW_AGENTS)]
+        yield from death_figures(few, FEW_AGENTS)
+        loaded = with_all_ranks(QUICK_STEADY_SECONDS)
+        yield from supervisor_figures(QUICK_STEADY_SECONDS, loaded, None)
+        return
     loaded = with_all_ranks(STEADY_SECONDS)
     full = at_full_size(30, rng)
     few = at_small_size(100, 100, 5, rng)
-    return [*supervisor_figures(STEADY_SECONDS, loaded, full["peak"]),
-            *death_figures(full, AGENTS), *death_figures(few, FEW_AGENTS),
-            Figure(f"until all {AGENTS} run again", "ms", full["back"], [], "-", True)]
+    yield from supervisor_figures(STEADY_SECONDS, loaded, full["peak"])
+    yield from death_figures(full, AGENTS)
+    yield from death_figures(few, FEW_AGENTS)
+    yield Figure(f"until all {AGENTS} run again", "ms", full["back"], [], "-", True)

@@ -9,9 +9,8 @@ that: the core's time per event, and its standbys (sim_core.py).
 """
 
 import json
-import subprocess
 
-from harness import ROBUSTRUN, Figure, Quick
+from harness import ROBUSTRUN, Figure, Quick, call
 
 from figures import sim_core
 
@@ -39,9 +38,8 @@ VARIED = ("--start=15s", "--start=1m", "--start=2m", "--checkpoint-load=1m", "--
 
 
 def simulate(options, residual, seeds):
-    done = subprocess.run([ROBUSTRUN, "sim", "--json", *options, f"--residual={residual}",
-                           f"--seeds={seeds}", f"--compare={','.join(OTHERS)}"],
-                          stdout=subprocess.PIPE, text=True, check=True)
+    done = call([ROBUSTRUN, "sim", "--json", *options, f"--residual={residual}",
+                 f"--seeds={seeds}", f"--compare={','.join(OTHERS)}"], check=True)
     study = json.loads(done.stdout)
     return study, {one["name"]: one for one in study["policies"]}
 
@@ -81,21 +79,20 @@ def lost_figures(name, policies):
 
 def measure(quick):
     seeds = QUICK.rounds if quick else SEEDS
-    figures = []
     for name, options in CLUSTERS.items():
         for residual in RESIDUALS[:1 if quick else None]:
             study, policies = simulate((*options, *JOB), residual, seeds)
             ours = policies["robustrun"]["ettr"]
             for peer in OTHERS:
-                figures.append(Figure(
+                yield Figure(
                     f"{name}: ETTR, residual {residual}, beside {peer}", "", [ours["mean"]],
                     [policies[peer]["ettr"]["mean"]], "–", True,
                     f"{ours['low']:.4f} to {ours['high']:.4f}; {study['spares']} spares; "
-                    f"{PUBLISHED[name]}"))
+                    f"{PUBLISHED[name]}")
             if residual == "0":
-                figures += lost_figures(name, policies)
+                yield from lost_figures(name, policies)
         show_origins(name, study)
     if quick:
-        return figures
+        return
     show_variations((*CLUSTERS["Llama 3's cluster"], *JOB), seeds)
-    return figures + sim_core.measure()
+    yield from sim_core.measure()

@@ -107,10 +107,8 @@ class Bench:
 def measure(quick):
     with Bench() as bench:
         agents, true = in_turns(QUICK.rounds if quick else ROUNDS, bench.agents_ms, bench.true_ms)
+        yield Figure(f"{NODES} agents connected", "ms", agents, true, f"at most {AGENTS_RATIO_MAX}",
+                     median_ratio(agents, true) <= AGENTS_RATIO_MAX, "peer: srun /bin/true")
         ours, bare = in_turns(1 if quick else JOB_ROUNDS, bench.our_job_ms, bench.bare_job_ms)
-    return [
-        Figure(f"{NODES} agents connected", "ms", agents, true, f"at most {AGENTS_RATIO_MAX}",
-               median_ratio(agents, true) <= AGENTS_RATIO_MAX, "peer: srun /bin/true"),
-        Figure(f"first step of {NODES} ranks", "ms", ours, bare, "never slower",
-               median_ratio(ours, bare) <= START_RATIO_MAX, "peer: srun python"),
-    ]
+        yield Figure(f"first step of {NODES} ranks", "ms", ours, bare, "never slower",
+                     median_ratio(ours, bare) <= START_RATIO_MAX, "peer: srun python")

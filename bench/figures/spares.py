@@ -6,20 +6,25 @@ and the whole job stopped and launched again (from SIGTERM on, so without any de
 agent is first restarted in place (docs/recovery.md), so each run loses its node twice.
 """
 
+import contextlib
+import math
+import os
 import pathlib
 import time
 
 import harness
 from harness import (
+    DEADLINE,
     ROBUSTRUN,
     Figure,
     Scratch,
+    below,
     in_turns,
     median_ratio,
     wait_for,
 )
 
-from figures.nodeloss import below, kill_node
+from figures.nodeloss import kill_node
 
 NODES = 2
 # Notes its first step with all ranks; waits to be stopped.
@@ -71,15 +76,29 @@ def agent_of(worker):
     return worker
 
 
+def hurry(pid):
+    """Gives a process, and its session, the priority of this one."""
+    own = pathlib.Path("/proc/self/autogroup").read_text().split()[-1]
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        os.setpriority(os.PRIO_PROCESS, int(thread), os.getpriority(os.PRIO_PROCESS, 0))
+    pathlib.Path(f"/proc/{pid}/autogroup").write_text(own)
+
+
 def waiting_standbys(top):
-    """How many standby workers below a process have imported torch and wait for an order."""
+    """How many standby workers below a process have imported torch and wait for an order. With
+    --quick they need not do so at the lowest priority, for which a busy machine has no time."""
     found = 0
     for pid in below(top):
         entry = pathlib.Path(f"/proc/{pid}")
         try:
-            waits = (entry / "syscall").read_text().startswith("45 ")  # recvfrom
-            is_standby = b"ROBUSTRUN_STANDBY_SOCKET=" in (entry / "environ").read_bytes()
-            found += waits and is_standby and "libtorch_cpu" in (entry / "maps").read_text()
+            if b"ROBUSTRUN_STANDBY_SOCKET=" not in (entry / "environ").read_bytes():
+                continue
+            if DEADLINE.at < math.inf:
+                with contextlib.suppress(OSError):
+                    hurry(pid)
+            waits = (entry / "wchan").read_text() == "unix_stream_read_generic" or \
+                (entry / "syscall").read_text().startswith("45 ")
+            found += waits and "libtorch_cpu" in (entry / "maps").read_text()
         except OSError:
             continue
     return found

@@ -6,7 +6,6 @@ enrolment). Theirs: the whole command. Preflight is off: it has a figure of its 
 """
 
 import statistics
-import subprocess
 import time
 
 import journal
@@ -15,6 +14,7 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    call,
     clean_environment,
     in_turns,
     median_ratio,
@@ -47,8 +47,7 @@ class Readings:
 
 def run_ms(command, path, folder=None):
     start = time.monotonic_ns()
-    subprocess.run(command, cwd=folder, env=clean_environment(PATH=path), check=True,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    call(command, folder, clean_environment(PATH=path), check=True)
     return start, (time.monotonic_ns() - start) / 1e6
 
 
@@ -84,15 +83,13 @@ def compare(hosts, rounds, key_exchange):
 
 
 def measure(quick):
-    figures = []
     with Scratch() as folder, LoopbackHosts(folder, HOSTS) as hosts:
         for key_exchange, limit in (("", RATIO_MAX), (OUR_KEY_EXCHANGE, 1)):
             ours, peers, cpu = compare(hosts, QUICK.rounds if quick else ROUNDS, key_exchange)
             for name, peer in peers.items():
                 title = ", ".join(filter(None, (f"{HOSTS} hosts", name, key_exchange)))
-                figures.append(Figure(
+                yield Figure(
                     title, "ms", ours, peer, "never slower" if limit == 1 else f"at most {limit}",
                     median_ratio(ours, peer) <= limit,
                     f"CPU of sshd {statistics.median(cpu[name]):.4g} ms; "
-                    f"with our agents {statistics.median(cpu['robustrun']):.4g} ms"))
-    return figures
+                    f"with our agents {statistics.median(cpu['robustrun']):.4g} ms")

@@ -6,7 +6,6 @@ without standby workers. Then spares.py: a node is replaced.
 
 import contextlib
 import os
-import pathlib
 import signal
 import time
 
@@ -19,8 +18,10 @@ from harness import (
     Scratch,
     in_turns,
     median_ratio,
+    or_absent,
     start,
     wait_for,
+    with_peer,
 )
 
 from figures import spares
@@ -62,35 +63,18 @@ def notes(folder, attempt):
     return wait_for(read, f"the imports of {COUNT} ranks in attempt {attempt}", 120)
 
 
-def waiting_standbys(marker):
-    """How many standby workers of this run have imported torch and wait for an order."""
-    found = 0
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            variables = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-            if marker not in variables or b"ROBUSTRUN_STANDBY_SOCKET=" not in variables:
-                continue
-            waits = (entry / "wchan").read_text() == "unix_stream_read_generic" or \
-                (entry / "syscall").read_text().startswith("45 ")
-            found += waits and "libtorch_cpu" in (entry / "maps").read_text()
-        except OSError:
-            continue
-    return found
-
-
 def recovery_ms(settled_s, command, ready=None, **variables):
     """Until the first line of every rank, and until the imports of all are done.
 
-    `ready(marker)` counts the standby workers of the run; None: the command has none."""
+    `ready(pid)` counts the standby workers of the run; None: the command has none."""
     with Scratch() as folder:
         (folder / "job.py").write_text(SCRIPT)
-        variables["RR_BENCH_MARKER"] = folder.name
         process = start(
             [*command, f"--nproc-per-node={COUNT}", "--max-restarts=3", "job.py"], folder,
             **variables)
         victim = notes(folder, 0)[COUNT - 1][0]
         if ready:
-            wait_for(lambda: ready(folder.name.encode()) == COUNT,
+            wait_for(lambda: ready(process.pid) == COUNT,
                      f"{COUNT} standby workers that have imported torch", 120)
         time.sleep(settled_s)
         killed = time.monotonic_ns()
@@ -103,9 +87,9 @@ def recovery_ms(settled_s, command, ready=None, **variables):
 def compare(rounds, settled_s, ft):
     """Readings of robustrun with and without standby workers, torchrun, and ft_launcher if `ft`
     has its variables."""
-    measures = [lambda: recovery_ms(settled_s, [ROBUSTRUN], waiting_standbys),
+    measures = [lambda: recovery_ms(settled_s, [ROBUSTRUN], spares.waiting_standbys),
                 lambda: recovery_ms(settled_s, [ROBUSTRUN, "--standby=off"]),
-                lambda: recovery_ms(settled_s, TORCHRUN)]
+                lambda: or_absent(lambda: recovery_ms(settled_s, TORCHRUN))]
     if ft is not None:
         measures.append(lambda: recovery_ms(settled_s, FT_LAUNCHER, **ft))
     return in_turns(rounds, *measures)
@@ -117,11 +101,11 @@ def measure(quick):
                     else compare(ROUNDS, SETTLED_S, ft))
     figures = []
     for which, until in enumerate(("first line", "imports done")):
-        warm, cold, torchrun, *peer = ([each[which] for each in of] for of in readings)
-        share = median_ratio(warm, torchrun)
-        figures.append(Figure(f"warm, until {until}", "ms", warm, torchrun,
-                              f"at most {TORCHRUN_SHARE:.3g} of torchrun",
-                              share <= TORCHRUN_SHARE))
+        warm, cold, torchrun, *peer = ([each and each[which] for each in of] for of in readings)
+        beside, torchrun, absent = with_peer(warm, torchrun, "torchrun")
+        met = median_ratio(beside, torchrun) <= TORCHRUN_SHARE if torchrun else None
+        figures.append(Figure(f"warm, until {until}", "ms", beside, torchrun,
+                              f"at most {TORCHRUN_SHARE:.3g} of torchrun", met, absent))
         figures.append(Figure(f"warm against --standby=off, until {until}", "ms", warm, cold,
                               "faster", median_ratio(warm, cold) < 1))
         if peer:

@@ -10,14 +10,14 @@ import statistics
 from fleet import Fleet
 from harness import Figure, Quick, Scratch, in_turns
 
-AGENTS = 1024
+AGENTS, QUICK_AGENTS = 1024, 256
 SECONDS_MAX = 3
 ROUNDS = 10
-QUICK = Quick(45, "1 start instead of 10", longer="1,024 agents start on two cores")
+QUICK = Quick(20, "1 start of 256 agents instead of 10 of 1,024; the target is for 1,024")
 
 
-def one_start():
-    with Scratch() as folder, Fleet(folder, AGENTS, "--preflight=off") as fleet:
+def one_start(agents):
+    with Scratch() as folder, Fleet(folder, agents, "--preflight=off") as fleet:
         started = fleet.started(0)
         (ordered,) = fleet.journal.of("PortReserved")
         joined = fleet.journal.of("AgentJoined")
@@ -25,11 +25,13 @@ def one_start():
 
 
 def measure(quick):
-    (starts,) = in_turns(QUICK.rounds if quick else ROUNDS, one_start)
+    agents = QUICK_AGENTS if quick else AGENTS
+    (starts,) = in_turns(QUICK.rounds if quick else ROUNDS, lambda: one_start(agents))
     seconds = [barrier for barrier, _ in starts]
+    target = (f"below {SECONDS_MAX} s", statistics.median(seconds) < SECONDS_MAX)
     return [
-        Figure(f"order until {AGENTS} workers started", "s", seconds, [],
-               f"below {SECONDS_MAX} s", statistics.median(seconds) < SECONDS_MAX),
-        Figure(f"start until {AGENTS} agents connected", "s", [joined for _, joined in starts], [],
+        Figure(f"order until {agents} workers started", "s", seconds, [],
+               *(("-", True) if quick else target)),
+        Figure(f"start until {agents} agents connected", "s", [joined for _, joined in starts], [],
                "-", True, "all of them start on this machine"),
     ]

@@ -30,6 +30,7 @@ from harness import (
     Figure,
     Quick,
     Scratch,
+    call,
     clean_environment,
     in_turns,
     median_ratio,
@@ -59,9 +60,7 @@ def played(version, extra=()):
     """Nanoseconds of each callback: medians of the player's rounds."""
     command = [ROBUSTRUN, "--no-python", "--nproc-per-node=1", PLAYER, LIBRARY, "bench", version]
     with Scratch() as folder:
-        done = subprocess.run(list(map(str, command)), cwd=folder,
-                              env=clean_environment() | dict(extra),
-                              capture_output=True, text=True, check=True)
+        done = call(command, folder, clean_environment() | dict(extra), check=True)
     times = json.loads(done.stdout)
     assert times["mask"], "the plugin found no record"
     whole = {"of a step": times["step_ns"], "of an operation": times["operation_ns"]}
@@ -102,8 +101,8 @@ RECORDER_SETTINGS = {"NCCL_RECORDER_QUICK": "1", "NCCL_RECORDER_VERSIONS": ALL_V
 
 def played_alone(version):
     """Means of the site's plugin without ours."""
-    done = subprocess.run([PLAYER, RECORDER, "bench", str(version)], capture_output=True, text=True,
-                          check=True, env=clean_environment() | RECORDER_SETTINGS)
+    done = call([PLAYER, RECORDER, "bench", version], env=clean_environment() | RECORDER_SETTINGS,
+                check=True)
     times = json.loads(done.stdout)
     return {"of a step": times["step_ns"]["median"],
             "of an operation": times["operation_ns"]["median"]}
@@ -133,9 +132,8 @@ def behind(runs):
 def trained(trace, steps):
     """Milliseconds of wall and of its workers' processor time that a step of two ranks takes."""
     with Scratch() as folder:
-        subprocess.run([ROBUSTRUN, f"--trace={trace}", "--nproc-per-node=2", "--omp=1",
-                        ROOT / "bench" / "step_job.py", "50", str(steps)], cwd=folder, check=True,
-                       env=clean_environment(), capture_output=True, stdin=subprocess.DEVNULL)
+        call([ROBUSTRUN, f"--trace={trace}", "--nproc-per-node=2", "--omp=1",
+              ROOT / "bench" / "step_job.py", 50, steps], folder, clean_environment(), check=True)
         costs = [json.loads(path.read_text()) for path in folder.glob("cost.*.json")]
     return {"wall": max(cost["wall"] for cost in costs) / steps * 1000,
             "cpu": sum(cost["cpu"] for cost in costs) / steps * 1000}
@@ -237,7 +235,7 @@ def analysis(runs):
     command = [BIN / "test_tracer", "-s", "-tc=*ranks with four communicators each*"]
     seconds = []
     for _ in range(runs):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = call(command, check=True)
         seconds.append(float(re.search(r"processor time for 16,384 ranks: ([\d.e-]+) s",
                                        done.stdout)[1]))
     return Figure("analysis of 16,384 ranks x 4 communicators", "s", seconds, [],
@@ -247,14 +245,13 @@ def analysis(runs):
 def wire_load():
     """The reading of a unit test, whose time is played: every run gives the same."""
     command = [BIN / "test_agent", "-s", "-tc=what an agent sends about 64 communicators*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = call(command, check=True)
     sent = float(re.search(r"64 communicators of 8 ranks: ([\d.e-]+) KB/s", done.stdout)[1])
     return Figure("messages of an agent, 8 ranks x 64 communicators", "KB/s", [sent], [],
                   f"below {WIRE_MAX_KB_S} KB/s", sent < WIRE_MAX_KB_S)
 
 
 def measure(quick):
-    figures = []
     if quick:
         parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150),
                  lambda: [wire_load()], lambda: [analysis(3)])
@@ -266,5 +263,4 @@ def measure(quick):
         for figure in part():
             middle = statistics.median(figure.ours)
             print(f"    {figure.name}: {middle:.4g} {figure.unit}", flush=True)
-            figures.append(figure)
-    return figures
+            yield figure

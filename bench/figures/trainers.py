@@ -8,11 +8,12 @@ import contextlib
 import os
 import pathlib
 import signal
-import statistics
 import subprocess
+import sys
 import time
 
 from harness import (
+    PEER_LEAST_S,
     PYTHON,
     ROBUSTRUN,
     ROOT,
@@ -20,13 +21,18 @@ from harness import (
     Figure,
     Quick,
     Scratch,
-    children_of,
+    below,
     in_turns,
+    kill_tree,
+    median_ratio,
+    or_absent,
     start,
     wait_for,
+    with_peer,
+    within,
 )
 
-from figures.standby import waiting_standbys
+from figures.spares import waiting_standbys
 
 JOBS = ROOT / "tests" / "e2e" / "trainers"
 # Name, package, script, its argument.
@@ -52,10 +58,8 @@ def steps_done(folder):
 def held_process(launcher):
     """The process of the rank that is held: it waits busily, so it has used the most processor
     time of those with its number; the others are standby workers."""
-    left, times = children_of(launcher), {}
-    while left:
-        pid = left.pop()
-        left += children_of(pid)
+    times = {}
+    for pid in below(launcher):
         process = pathlib.Path(f"/proc/{pid}")
         with contextlib.suppress(OSError):
             if b"\0RANK=1\0" in b"\0" + (process / "environ").read_bytes():
@@ -65,18 +69,17 @@ def held_process(launcher):
 
 
 def recovery(trainer, command, *, is_warm):
-    """Milliseconds from the kill until a step was done again; None: none was."""
+    """Milliseconds from the kill until a step was done again; Absent: none was."""
     _, _, script, argument = trainer
     with Scratch() as folder:
         hold = folder / "hold"
         hold.touch()
         process = start([*command, "--nproc-per-node=2", "--max-restarts=3", JOBS / script,
-                         argument], folder, RR_BENCH_MARKER=folder.name, HOLD=hold,
-                        HOLD_AT=HOLD_AT, OMP_NUM_THREADS=1, CUDA_VISIBLE_DEVICES="",
-                        HF_HUB_OFFLINE=1)
+                         argument], folder, HOLD=hold, HOLD_AT=HOLD_AT, OMP_NUM_THREADS=1,
+                        CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE=1)
         wait_for(lambda: steps_done(folder) >= HELD_AFTER, "the first steps", 120)
         if is_warm:
-            wait_for(lambda: waiting_standbys(folder.name.encode()) == 2,
+            wait_for(lambda: waiting_standbys(process.pid) == 2,
                      "standby workers that have done their imports", 120)
         time.sleep(SETTLED_S)
         before = steps_done(folder)
@@ -84,12 +87,11 @@ def recovery(trainer, command, *, is_warm):
         killed = time.monotonic()
         os.kill(victim, signal.SIGKILL)
         hold.unlink()
-        while steps_done(folder) == before:
-            if time.monotonic() > killed + BACK_MAX_S:
-                return None
-            time.sleep(0.002)
+        back = within(lambda: steps_done(folder) != before, BACK_MAX_S, least_s=PEER_LEAST_S)
         took = 1000 * (time.monotonic() - killed)
-        process.wait(120)
+        if not back:
+            kill_tree(process)
+            return back
         return took
 
 
@@ -99,7 +101,6 @@ def is_there(package):
 
 
 def measure(quick):
-    figures = []
     for trainer in TRAINERS[:1] if quick else TRAINERS:
         name, package, *_ = trainer
         if not is_there(package):
@@ -108,16 +109,14 @@ def measure(quick):
         ours, peers = in_turns(
             QUICK.rounds if quick else ROUNDS,
             lambda trainer=trainer: recovery(trainer, [ROBUSTRUN], is_warm=True),
-            lambda trainer=trainer: recovery(trainer, [*TORCHRUN, "--standalone"], is_warm=False))
-        both = [(a, b) for a, b in zip(ours, peers, strict=True) if a and b]
-        lost = [f"{who}: no step within {BACK_MAX_S} s in {readings.count(None)} of "
-                f"{len(readings)}" for who, readings in (("robustrun", ours), ("torchrun", peers))
-                if None in readings]
-        if not both:
-            print(f"  {name}: {'; '.join(lost)}; robustrun {ours}")
-            continue
-        share = statistics.median(a / b for a, b in both)
-        figures.append(Figure(f"kill to next step, {name}", "ms", [a for a, _ in both],
-                              [b for _, b in both], f"at most {SHARE_MAX:.2g} of torchrun",
-                              share <= SHARE_MAX and None not in ours, "; ".join(lost)))
-    return figures
+            lambda trainer=trainer: or_absent(
+                lambda: recovery(trainer, [*TORCHRUN, "--standalone"], is_warm=False)))
+        lost = len([one for one in ours if not one])
+        if lost == len(ours):
+            sys.exit(f"{name}: robustrun did no step within {ours[0].seconds:.0f} s")
+        readings, theirs, absent = with_peer(ours, peers, "torchrun")
+        met = (median_ratio(readings, theirs) <= SHARE_MAX and not lost) if theirs else None
+        yield Figure(
+            f"kill to next step, {name}", "ms", readings, theirs,
+            f"at most {SHARE_MAX:.2g} of torchrun", met,
+            "; ".join(filter(None, (absent, f"{lost} of ours without a step" if lost else ""))))

@@ -200,10 +200,14 @@ class Machine:
         self.process.wait(timeout=30)
 
     def shut_down(self):
+        self.kill()
+        if self.process:
+            self.process.wait(timeout=30)
+
+    def kill(self):
         if self.process and self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.init, signal.SIGKILL)
-            self.process.wait(timeout=30)
 
 
 class Lab:
@@ -293,6 +297,8 @@ class Lab:
         for process in self.floods:
             process.kill()
             process.communicate()
+        for machine in self.machines.values():
+            machine.kill()  # all at once, as each end takes a while
         for machine in self.machines.values():
             machine.shut_down()
         for hub in [self.hub, *self.former_hubs]:
