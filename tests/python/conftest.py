@@ -120,8 +120,12 @@ class Ranks:
         shutil.rmtree(self.runtime)
 
 
-JOB = """
-import os, sys, torch, torch.distributed as dist
+# Without torch's compiler, which takes as long as torch itself.
+HELPERS = str(ROOT / "tests" / "e2e" / "helpers")
+JOB = f"""
+import os, sys
+sys.path.append({HELPERS!r})
+import light_torch, torch, torch.distributed as dist
 def pause(line): print(line); input()
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=size)
@@ -130,11 +134,13 @@ dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, 
 
 @pytest.fixture
 def ranks(tmp_path):
-    """ranks(source, size=2, **environment): starts a job, whose script begins with JOB."""
+    """ranks(source, size=2, **environment): starts a job, whose script begins with JOB;
+    light=False: with torch's compiler."""
     started = []
 
-    def start(source, size=2, **extra):
-        started.append(Ranks(tmp_path, JOB + source, size, **extra))
+    def start(source, size=2, light=True, **extra):
+        job = JOB if light else JOB.replace("import light_torch, ", "import ")
+        started.append(Ranks(tmp_path, job + source, size, **extra))
         return started[-1]
 
     yield start

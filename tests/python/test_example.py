@@ -2,21 +2,25 @@
 
 import os
 import re
-import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, clean_environment
+from conftest import HELPERS, ROOT, clean_environment
+
+sys.path.append(HELPERS)
+from forked_python import forked_python  # noqa: E402
 
 pytest.importorskip("torch")
 TRAIN = ROOT / "examples" / "train.py"
 
 
 def train(folder, *args, ranks=2, **environment):
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
-               "--nproc-per-node", str(ranks), str(TRAIN), *args]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600,
-                          env=clean_environment(OMP_NUM_THREADS="1", **environment))
+    """Under torchrun; it and its workers are forks of one interpreter."""
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
+             str(TRAIN), *args]
+    python = forked_python()
+    done = python.run(words, clean_environment(
+        OMP_NUM_THREADS="1", PYTHON_EXEC=python.executable, **environment), folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

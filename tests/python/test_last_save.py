@@ -9,13 +9,16 @@ import threading
 import time
 
 import pytest
-from conftest import BOOT, RecordFile
+from conftest import BOOT, HELPERS, RecordFile
 
 pytest.importorskip("torch")
 
-SCRIPT = """
-import atexit, pathlib, sys, time
-import torch, robustrun
+SCRIPT = f"""
+import sys
+sys.path.append({HELPERS!r})
+""" + """
+import atexit, pathlib, time
+import light_torch, torch, robustrun
 import torch.distributed as dist
 
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=int(sys.argv[2]),

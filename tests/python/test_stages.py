@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from conftest import PACKAGE
+from conftest import HELPERS, PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._progress import progress  # noqa: E402
@@ -86,9 +86,12 @@ def test_a_module_from_a_foreign_finder_is_imported_as_ever(run, tmp_path):
         "assert made.x == 7 and type(made.__spec__) is Own\n")
 
 
-TRAINING = """
-import os, sys, time
-import torch, torch.distributed as dist
+TRAINING = f"""
+import sys
+sys.path.append({HELPERS!r})
+""" + """
+import os, time
+import light_torch, torch, torch.distributed as dist
 imported = time.monotonic()
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1) if {store} else \
     dist.init_process_group("gloo", init_method="file://" + os.getcwd() + "/store",
@@ -137,16 +140,17 @@ def test_a_load_before_the_first_step_leaves_its_time(run):
 
 def test_a_forked_child_leaves_nothing(run):
     pytest.importorskip("torch")
-    found = run("import os, torch\nif os.fork() == 0:\n"
+    found = run("import os, sys\nsys.path.append(%r)\nimport light_torch, torch\n"
+                "if os.fork() == 0:\n"
                 "    torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
-                "    import wave\n    os._exit(0)\nos.wait()\n")
+                "    import wave\n    os._exit(0)\nos.wait()\n" % HELPERS)
     assert found["optimizer"] == 0
 
 
 def test_an_unpickled_optimizer_has_its_defaults(run):
     pytest.importorskip("torch")
-    run("import torch\n"
+    run("import sys\nsys.path.append(%r)\nimport light_torch, torch\n"
         "blank = torch.optim.SGD.__new__(torch.optim.SGD)\n"
         "assert not hasattr(blank, 'defaults') and not hasattr(torch.optim.Optimizer, 'defaults')\n"
         "blank.__dict__['defaults'] = {'lr': 3}\n"
-        "assert blank.defaults == {'lr': 3}\n")
+        "assert blank.defaults == {'lr': 3}\n" % HELPERS)

@@ -4,7 +4,7 @@ import mmap
 import sys
 
 import pytest
-from conftest import PACKAGE
+from conftest import HELPERS, PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
@@ -152,10 +152,11 @@ def test_steps_of_earlier_processes_are_read_from_the_optimizers_state(name, cou
 def test_the_scripts_own_count_replaces_the_optimizers(record, boot, tmp_path):
     (tmp_path / "t.py").write_text(
         "import sys\nassert 'torch' not in sys.modules\n"
-        "import robustrun, torch\n"
+        "sys.path.append(%r)\n"
+        "import light_torch, robustrun, torch\n"
         "w = torch.nn.Parameter(torch.ones(1)); w.grad = torch.ones(1)\n"
         "o = torch.optim.SGD([w], lr=1)\n"
-        "for n in range(10, 14): o.step(); robustrun.step(n); o.step()\n")
+        "for n in range(10, 14): o.step(); robustrun.step(n); o.step()\n" % HELPERS)
     done = boot("script", "t.py", env=record.environment())
     assert done.returncode == 0, done.stderr.decode()
     assert (record.word(STEPS), record.word(HAS_STEP), record.word(STEP)) == (4, 1, 13)
@@ -163,14 +164,15 @@ def test_the_scripts_own_count_replaces_the_optimizers(record, boot, tmp_path):
 
 def test_forked_and_spawned_children_do_not_count(record, boot, tmp_path):
     (tmp_path / "t.py").write_text(
-        "import torch, torch.multiprocessing as m\n"
+        "import sys\nsys.path.append(%r)\n"
+        "import light_torch, torch, torch.multiprocessing as m\n"
         "def f(i):\n"
         "    import robustrun\n"
         "    w = torch.nn.Parameter(torch.ones(1)); w.grad = torch.ones(1)\n"
         "    torch.optim.SGD([w], lr=1).step(); robustrun.step(9)\n"
         "if __name__ == '__main__':\n"
         "    m.spawn(f, nprocs=1)\n"
-        "    m.start_processes(f, (), 1, start_method='fork')\n")
+        "    m.start_processes(f, (), 1, start_method='fork')\n" % HELPERS)
     done = boot("script", "t.py", env=record.environment())
     assert done.returncode == 0, done.stderr.decode()
     assert record.word(STEPS) == 0
@@ -205,9 +207,11 @@ def test_a_compiled_step_makes_no_more_graphs_than_without_us(record, boot, tmp_
 
 def test_tensors_are_taken_as_metrics(record, boot, tmp_path):
     (tmp_path / "t.py").write_text(
-        "import torch, robustrun\n"
+        "import sys\nsys.path.append(%r)\n"
+        "import light_torch, torch, robustrun\n"
         "loss = torch.tensor(0.75, requires_grad=True)\n"
-        "robustrun.step(1, loss=loss, many=torch.ones(2), meta=torch.ones((), device='meta'))\n")
+        "robustrun.step(1, loss=loss, many=torch.ones(2), meta=torch.ones((), device='meta'))\n"
+        % HELPERS)
     done = boot("script", "t.py", env=record.environment())
     assert done.returncode == 0, done.stderr.decode()
     metrics = record.metrics()

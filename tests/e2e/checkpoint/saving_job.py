@@ -3,10 +3,16 @@
 Each rank's state is a function of the step, so any reader can check it to the bit.
 """
 
+import pathlib
+
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 # What each script begins with. Goes on with `step`, the one that was loaded, or -1.
-BEGIN = r"""
+BEGIN = f"""
+import sys
+sys.path.append({HELPERS!r})
+""" + r"""
 import os, time
-import torch
+import light_torch, torch
 import torch.distributed as dist
 import robustrun
 from robustrun import checkpoint

@@ -2,16 +2,21 @@
 
 import json
 import os
+import pathlib
 import signal
 import time
 
 import pytest
 from helpers.processes import wait_for
 
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 # Trains for ever; rank 1 is the slower one, so that the ranks see the stop at different steps.
-SCRIPT = """
-import json, os, pathlib, sys, time
-import torch, robustrun
+SCRIPT = f"""
+import sys
+sys.path.append({HELPERS!r})
+""" + """
+import json, os, pathlib, time
+import light_torch, torch, robustrun
 import torch.distributed as dist
 from robustrun._checkpoint.notes import note
 
@@ -53,7 +58,8 @@ def start(robustrun, *how, options=()):
     script = robustrun.write("train.py", SCRIPT)
     saved = robustrun.folder / "saved"
     saved.mkdir()
-    running = robustrun.start("--nproc-per-node=2", *options, str(script), str(saved), *how)
+    running = robustrun.start("--nproc-per-node=2", "--standby=off", *options, str(script),
+                              str(saved), *how)
     steps = saved / "step-1"
     wait_for(lambda: steps.exists() and int(steps.read_text() or 0) >= 10, 300, "ten steps")
     return running, saved

@@ -1,6 +1,7 @@
 """Copies in the agent's memory: unsaved state of a killed worker is saved and read back."""
 
 import os
+import pathlib
 import random
 import signal
 
@@ -9,11 +10,15 @@ from helpers.processes import open_files_of, wait_for
 
 torch = pytest.importorskip("torch")
 
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 # Each rank's state is a function of the step, so any reader can check it. One copy in memory each
 # step; the worker never saves to disk.
-SCRIPT = r"""
+SCRIPT = f"""
+import sys
+sys.path.append({HELPERS!r})
+""" + r"""
 import os, signal, time
-import torch
+import light_torch, torch
 import torch.distributed as dist
 import torch.distributed.nn  # before there is a group: see diagnosis/faulty_job.py
 import robustrun

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+import light_torch  # noqa: F401
 import torch.distributed as dist
 from robustrun import data
 

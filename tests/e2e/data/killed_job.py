@@ -10,6 +10,8 @@ import itertools
 import sys
 import time
 
+if __name__ == "__main__":
+    import light_torch  # noqa: F401
 import robustrun
 import torch
 import torch.distributed as dist

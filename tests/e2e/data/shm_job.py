@@ -4,6 +4,7 @@ writes "ready" and waits for a line. Exits with 3 if a batch is wrong."""
 import os
 import sys
 
+import light_torch  # noqa: F401
 import torch
 from robustrun.data import DataLoader
 from torch.utils.data import Dataset

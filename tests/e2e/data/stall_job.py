@@ -4,6 +4,7 @@ import os
 import sys
 import time
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 from robustrun import data

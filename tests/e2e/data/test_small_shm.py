@@ -33,7 +33,8 @@ def start(*command):
         ["unshare", "--mount", "--propagation=private", "/bin/bash", "-c",
          f"exec 3<&{there}; " + SCRIPT, "bash", *command],
         pass_fds=[there], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, env=dict(os.environ, PYTHONPATH=str(BUILD / "share/robustrun/python")))
+        text=True, env=dict(os.environ, PYTHONPATH=str(BUILD / "share/robustrun/python"),
+                            OMP_NUM_THREADS="1"))
     os.close(there)
     return process, here
 

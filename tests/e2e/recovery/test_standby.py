@@ -13,6 +13,7 @@ from helpers.processes import is_alive, sleeps_on_a_socket, wait_for
 pytest.importorskip("torch")
 
 WORKERS = 2
+LIGHT_TORCH = (pathlib.Path(__file__).parents[1] / "helpers" / "light_torch.py").read_text()
 STEP = """
 import robustrun
 robustrun.step(1)
@@ -66,14 +67,24 @@ if __name__ == "__main__":
     while not os.path.exists(f"go.{attempt}"):
         time.sleep(0.01)
 """
-# With an optimizer's step and child processes, each of which imports torch's compiler: 5 s of a
-# processor each.
-WHOLE = SCRIPT.replace(METHODS, 'methods = ("fork", "spawn")').replace(STEP, """
-weight = torch.nn.Parameter(torch.ones(2))
-optimizer = torch.optim.SGD([weight], lr=0.1)
-weight.sum().backward()
-optimizer.step()
-""")
+# With an optimizer's step, and child processes in the second attempt. Each worker imports torch, as
+# does its child that is spawned.
+WHOLE = (SCRIPT.replace(METHODS, 'methods = ("fork", "spawn") if attempt == "1" else ()')
+         .replace("import torch\n", "import light_torch, torch\n", 1).replace(STEP, """
+if __name__ == "__main__":
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.step()
+"""))
+# Of a job without standby workers, the first attempt's imports do not matter.
+LATE_TORCH = WHOLE.replace("import json, signal, time\n", """import json, signal, time
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    with open("facts." + os.environ["RANK"] + ".0.part", "w") as file:
+        json.dump({"pid": os.getpid()}, file)
+    os.rename(file.name, file.name.removesuffix(".part"))
+    time.sleep(3600)
+""", 1)
 # Without torch, which takes 2.5 s of a processor in each process.
 LIGHT = (SCRIPT.replace("import torch\n", "import decimal\n", 1)
          .replace('"torch" in first_line', '"decimal" in first_line', 1)
@@ -105,6 +116,8 @@ def waiting(robustrun, besides=()):
 
 def start(robustrun, *options, script=LIGHT):
     robustrun.write("job.py", script)
+    if "light_torch" in script:
+        robustrun.write("light_torch.py", LIGHT_TORCH)
     return robustrun.start(*options, "--nproc-per-node", str(WORKERS), "job.py", "--lr", "0.1", "")
 
 
@@ -163,7 +176,8 @@ def test_a_second_kill_right_after_the_first_is_warm_too(robustrun):
 
 def seen(robustrun, *options):
     """The ranks' view of themselves in their second attempt."""
-    running = start(robustrun, *options, script=WHOLE)
+    script = LATE_TORCH if "--standby=off" in options else WHOLE
+    running = start(robustrun, *options, script=script)
     victim = facts(robustrun, 0)[0]["pid"]
     if "--standby=off" not in options:
         waiting(robustrun)
@@ -508,7 +522,9 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
 @pytest.mark.parametrize("options", [
     pytest.param(("--standby=off",), marks=pytest.mark.nightly), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
-    running = start(robustrun, *options, "--max-restarts=1", script=WHOLE)
+    # torchrun's workers have no robustrun to import.
+    script = LIGHT.replace(STEP, "") if "--compat=torchrun" in options else LIGHT
+    running = start(robustrun, *options, "--max-restarts=1", script=script)
     first = facts(robustrun, 0)
     os.kill(first[0]["pid"], signal.SIGKILL)
     second = facts(robustrun, 1)

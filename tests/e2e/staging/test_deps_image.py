@@ -39,18 +39,20 @@ def test_dependencies_of_an_image_are_installed_once_for_all_its_mounts(run, tmp
     run.expect_nothing_left()
 
 
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("image")
+    tree = system_tree(tmp_path / "tree")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    (pip,) = (tmp_path / "env").glob("lib/python3*/site-packages/pip")
+    (library,) = (tree / "usr/lib").glob("python3*")
+    shutil.copytree(pip, library / "pip")
+    return squash(tree, tmp_path / "system.sqsh")
+
+
 @pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="no /usr/bin/python3 to copy")
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bwrap: install bubblewrap")
 class TestContainer:
-    @pytest.fixture
-    def image(self, tmp_path):
-        tree = system_tree(tmp_path / "tree")
-        subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
-        (pip,) = (tmp_path / "env").glob("lib/python3*/site-packages/pip")
-        (library,) = (tree / "usr/lib").glob("python3*")
-        shutil.copytree(pip, library / "pip")
-        return squash(tree, tmp_path / "system.sqsh")
-
     # A file system whose mounts reach other namespaces, as most machines have it, and one whose
     # mounts do not, as in most containers.
     @pytest.mark.parametrize("propagation", [

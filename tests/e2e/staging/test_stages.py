@@ -1,6 +1,7 @@
 """The stages of a start, and the slowest node: an unmodified torch training on two nodes."""
 
 import json
+import pathlib
 
 import pytest
 
@@ -14,11 +15,14 @@ import __main__, os, time
 if os.environ.get("ROBUSTRUN_NODE", "").endswith("1") and not os.path.exists("warm"):
     time.sleep(max({slow}, time.monotonic() - __main__.began))
 """
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 # Nothing may keep the group after destroy_process_group (diagnosis/faulty_job.py).
 SCRIPT = """
 import os, time
 began = time.monotonic()
-import torch, torch.distributed as dist, torch.distributed.nn
+import sys
+sys.path.append({helpers!r})
+import light_torch, torch, torch.distributed as dist, torch.distributed.nn
 import helper
 dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
@@ -39,7 +43,7 @@ dist.destroy_process_group()
 def training(nodes):
     def start(*arguments, fails=False):
         nodes.runner.write("helper.py", HELPER.format(slow=SLOW_S))
-        nodes.runner.write("train.py", SCRIPT.format(fails=fails))
+        nodes.runner.write("train.py", SCRIPT.format(fails=fails, helpers=HELPERS))
         return nodes("--nnodes=2", "--preflight=off", *arguments, "train.py")
 
     return start
@@ -51,7 +55,7 @@ def stages_of(job, of="start"):
 
 
 def test_the_report_names_the_node_whose_imports_were_slow(training):
-    job = training()
+    job = training("--standby=off")
     finished = job.finish(300)
     assert finished.code == 0, finished.errors
     assert finished.text.count("trained") == 2

@@ -1,5 +1,5 @@
-"""HF Trainer with a tiny random model. Rank 0 of the first attempt kills itself at a given point of
-its second save: ROBUSTRUN_TEST_POINT names it."""
+"""HF Trainer with a tiny random model. Rank 0 kills itself at given points of its save of step 4:
+ROBUSTRUN_TEST_POINTS names one for each of the first attempts."""
 
 import json
 import os
@@ -14,6 +14,8 @@ STEPS = 6
 SAVE_STEPS = 2
 KILLED_SAVE = "checkpoint-4"
 POINTS = ("configuration", "model", "arguments", "optimizer", "state")
+ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+POINT = dict(enumerate(os.environ["ROBUSTRUN_TEST_POINTS"].split(","))).get(ATTEMPT)
 
 
 def die():
@@ -35,7 +37,7 @@ def before(owner, name, point, is_meant):
             die()
         return original(*arguments, **options)
 
-    if point == os.environ["ROBUSTRUN_TEST_POINT"]:
+    if point == POINT:
         setattr(owner, name, replacement)
 
 
@@ -50,7 +52,7 @@ def amid(owner, name, point, path_of):
             cut(path)
         return result
 
-    if point == os.environ["ROBUSTRUN_TEST_POINT"]:
+    if point == POINT:
         setattr(owner, name, replacement)
 
 
@@ -73,8 +75,7 @@ def set_the_trap():
 def main():
     transformers.set_seed(1)
     rank = int(os.environ["RANK"])
-    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
-    if rank == 0 and attempt == "0":
+    if rank == 0:
         set_the_trap()
     model = GPT2LMHeadModel(
         GPT2Config(vocab_size=32, n_positions=16, n_embd=8, n_layer=1, n_head=1))
@@ -85,7 +86,7 @@ def main():
         output_dir="out", max_steps=STEPS, save_steps=SAVE_STEPS, logging_steps=1,
         per_device_train_batch_size=2, use_cpu=True, report_to=[], disable_tqdm=True)
     last = get_last_checkpoint("out") if os.path.isdir("out") else None
-    print(f"attempt {attempt} resumes from {last}", flush=True)
+    print(f"attempt {ATTEMPT} resumes from {last}", flush=True)
     trainer = Trainer(model=model, args=arguments, train_dataset=dataset)
     trainer.train(resume_from_checkpoint=last)
     if rank == 0:

@@ -13,30 +13,26 @@ import pytest
 
 JOB = pathlib.Path(__file__).with_name("half_written_job.py")
 POINTS = ("configuration", "model", "arguments", "optimizer", "state")
-SHORT = ("model", "optimizer")  # without the others, which run at night: each takes 50 s of CPU
 FILES = ("--nproc-per-node=2", str(JOB))
-# One worker's imports take seconds; a standby would do the same work a second time.
-OPTIONS = ("--max-restarts=1", "--standby=off")
 TRIES = 10 if os.environ.get("ROBUSTRUN_NIGHTLY") == "1" else 1
 
 
-def environment(point):
-    return {"ROBUSTRUN_TEST_POINT": point, "OMP_NUM_THREADS": "1"}
+def environment(*points):
+    return {"ROBUSTRUN_TEST_POINTS": ",".join(points), "OMP_NUM_THREADS": "1"}
 
 
 def resumed_from(text):
-    """The checkpoints of the second attempt; empty: it did not come so far."""
-    return set(re.findall(r"attempt 1 resumes from (\S+)", text))
+    """The checkpoints of the restarts; empty: they did not come so far."""
+    return set(re.findall(r"attempt [12] resumes from (\S+)", text))
 
 
-@pytest.mark.parametrize("number", range(TRIES))
-@pytest.mark.parametrize("point", [point if point in SHORT else
-                                   pytest.param(point, marks=pytest.mark.nightly)
-                                   for point in POINTS])
-def test_a_save_that_was_cut_off_is_not_resumed_from(robustrun, point, number):
-    done = robustrun.run("--checkpoints=out/checkpoint-*", *OPTIONS, *FILES,
-                         env=environment(point), timeout=400)
+def check_cut_off(robustrun, ranks, *points):
+    # One worker's imports take seconds; a standby would do the same work a second time.
+    done = robustrun.run("--checkpoints=out/checkpoint-*", f"--max-restarts={len(points)}",
+                         "--standby=off", f"--nproc-per-node={ranks}", str(JOB),
+                         env=environment(*points), timeout=400)
     assert done.code == 0, done.errors
+    assert done.text.count("resumes from out/checkpoint-2") == ranks * len(points)
     assert resumed_from(done.text) == {"out/checkpoint-2"}
     assert '{"step": 6}' in done.text
     out = robustrun.folder / "out"
@@ -45,12 +41,24 @@ def test_a_save_that_was_cut_off_is_not_resumed_from(robustrun, point, number):
     for path in out.glob("checkpoint-*"):
         steps = json.loads((path / "trainer_state.json").read_text())["global_step"]
         assert path.name == f"checkpoint-{steps}"
-    assert [path.name for path in (out / ".robustrun-incomplete").iterdir()] == [
-        "checkpoint-4.attempt0"]
+    assert sorted(path.name for path in (out / ".robustrun-incomplete").iterdir()) == [
+        f"checkpoint-4.attempt{attempt}" for attempt in range(len(points))]
     said = "out/checkpoint-4 is half-written ("
-    assert done.errors.count(said) == 1
-    assert "attempt 0 was writing it): moved to out/.robustrun-incomplete/checkpoint-4.attempt0" \
-        in done.errors
+    assert done.errors.count(said) == len(points)
+    for attempt in range(len(points)):
+        assert (f"attempt {attempt} was writing it): moved to out/.robustrun-incomplete/"
+                f"checkpoint-4.attempt{attempt}") in done.errors
+
+
+def test_saves_that_were_cut_off_are_not_resumed_from(robustrun):
+    check_cut_off(robustrun, 1, "model", "optimizer")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(TRIES))
+@pytest.mark.parametrize("point", POINTS)
+def test_two_ranks_do_not_resume_from_a_save_that_was_cut_off(robustrun, point, number):
+    check_cut_off(robustrun, 2, point)
 
 
 # The first attempt dies while it writes a checkpoint.
@@ -99,11 +107,14 @@ def test_journal_and_report_show_what_was_moved(robustrun):
 
 FORMATS = r"""
 import os, sys
+
+attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+if attempt == "1":
+    sys.exit()
 import torch
 import torch.distributed.checkpoint as dcp
 from safetensors.torch import save_file
 
-attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
 state = {"weight": torch.ones(1000), "step": 5}
 
 def save(folder):
@@ -117,14 +128,13 @@ def save(folder):
 def cut(path):
     os.truncate(path, os.path.getsize(path) - 10)
 
-if attempt == "0":
-    save("whole")
-    save("cut")
-    cut("cut/a.ckpt")
-    cut("cut/b.safetensors")
-    os.remove("cut/step-5/.metadata")
-    cut("cut/old.pt")
-sys.exit(attempt == "0")
+save("whole")
+save("cut")
+cut("cut/a.ckpt")
+cut("cut/b.safetensors")
+os.remove("cut/step-5/.metadata")
+cut("cut/old.pt")
+sys.exit(1)
 """
 
 

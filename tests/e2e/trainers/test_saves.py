@@ -19,19 +19,21 @@ def run(robustrun, name, *arguments):
     done = robustrun.run("--nproc-per-node=2", "--max-restarts=1", "--standby=off", *arguments,
                          cwd=folder, env={"OMP_NUM_THREADS": "1"}, timeout=400)
     assert done.code == 0, done.errors
-    (last,) = LAST_LINE.findall(done.text)
-    return last
+    return LAST_LINE.findall(done.text)
 
 
-@pytest.mark.parametrize("job, resumed, end", [
-    ("lightning_saves_job.py", "out/last.ckpt", "5"),
-    pytest.param("hf_saves_job.py", "out/.robustrun-resume/checkpoint-6", "10",
-                 marks=pytest.mark.nightly)])
-def test_a_killed_run_ends_with_the_weights_of_a_calm_one(robustrun, job, resumed, end):
-    calm = run(robustrun, "calm", str(HERE / job), "calm")
-    killed = run(robustrun, "killed", str(HERE / job))
+def test_a_killed_run_of_lightning_ends_with_the_weights_of_a_calm_one(robustrun):
+    killed, calm = run(robustrun, "both", str(HERE / "lightning_saves_job.py"))
     assert calm[0] == "None"
-    assert killed == (resumed, end, calm[2])
+    assert killed == ("out/last.ckpt", "5", calm[2])
+
+
+@pytest.mark.nightly
+def test_a_killed_run_of_hf_trainer_ends_with_the_weights_of_a_calm_one(robustrun):
+    (calm,) = run(robustrun, "calm", str(HERE / "hf_saves_job.py"), "calm")
+    (killed,) = run(robustrun, "killed", str(HERE / "hf_saves_job.py"))
+    assert calm[0] == "None"
+    assert killed == ("out/.robustrun-resume/checkpoint-6", "10", calm[2])
 
 
 IN_ONE_PROCESS = """

@@ -1,4 +1,5 @@
-"""--trackers with the real packages: one run and one curve over a kill, a resume and a requeue.
+"""--trackers: one run and one curve over a kill, a resume and a requeue. The kill with the real
+packages, all in one job, as their imports take longest; the rest with a played one.
 
 W&B runs offline, or with a played server (wandb_server.py). Aim is in the packages of
 `scripts/install-deps.sh packages`."""
@@ -13,13 +14,13 @@ import subprocess
 import sys
 
 import pytest
-from helpers.processes import wait_for
+from helpers.processes import sleeps_on_a_socket, wait_for
 from helpers.runner import ROOT
 from trainers.wandb_server import WandbServer
 
 STEPS = 40
-# Logs every step, saves every fifth one, and kills itself at step 13 of the first attempt. The
-# trackers are called as in any script; torch is imported where the tracker needs it.
+# Logs every step to all trackers of its argument, saves every fifth one, and kills itself at step
+# 13 of the first attempt. The trackers are called as in any script.
 SCRIPT = r"""
 import os, sys, time
 try:
@@ -27,25 +28,24 @@ try:
     note_step = robustrun.step
 except ImportError:  # --inject=off
     note_step = lambda step: None
-rank, attempt, kind = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"], sys.argv[1]
+rank, attempt = int(os.environ["RANK"]), os.environ["TORCHELASTIC_RESTART_COUNT"]
 saved = int(open("saved").read()) if os.path.exists("saved") else 0
-if rank > 0 and kind != "wandb-all":
-    log = lambda step: None
-elif kind.startswith("wandb"):
-    import wandb
-    given = {"id": f"mine-{attempt}"} if kind == "wandb-id" else {}
-    run = wandb.init(project="p", **given)
-    log = lambda step: wandb.log({"loss": 1 / step, "text": "x" * 9000}, step=step)
-elif kind == "mlflow":
-    import mlflow
-    mlflow.start_run()
-    mlflow.log_params({"lr": 0.1, "begin": saved})
-    log = lambda step: mlflow.log_metric("loss", 1 / step, step=step)
-elif kind == "aim":
-    import aim
-    run = aim.Run(repo=".", system_tracking_interval=None, capture_terminal_logs=False)
-    log = lambda step: run.track(1 / step, name="loss", step=step)
-else:
+
+def begin(kind):
+    if kind.startswith("wandb"):
+        import wandb
+        given = {"id": f"mine-{attempt}"} if kind == "wandb-id" else {}
+        run = wandb.init(project="p", **given)
+        return lambda step: wandb.log({"loss": 1 / step, "text": "x" * 9000}, step=step)
+    if kind == "mlflow":
+        import mlflow
+        mlflow.start_run()
+        mlflow.log_params({"lr": 0.1, "begin": saved})
+        return lambda step: mlflow.log_metric("loss", 1 / step, step=step)
+    if kind == "aim":
+        import aim
+        run = aim.Run(repo=".", system_tracking_interval=None, capture_terminal_logs=False)
+        return lambda step: run.track(1 / step, name="loss", step=step)
     from torch.utils.tensorboard import SummaryWriter
     import socket
     made = "out/runs/" + time.strftime("%b%d_%H-%M-%S_") + socket.gethostname()
@@ -54,10 +54,14 @@ else:
     def log(step):
         writer.add_scalar("loss", 1 / step, step)
         writer.flush()
+    return log
+
+logs = [begin(kind) for kind in sys.argv[1].split(",") if rank == 0 or kind == "wandb-all"]
 print(f"begin {rank} {attempt} {saved}", flush=True)
 for step in range(saved + 1, 41):
     note_step(step)
-    log(step)
+    for log in logs:
+        log(step)
     open(f"logged.{rank}", "w").close()
     if rank == 0 and step % 5 == 0:
         with open("saved.new", "w") as file:
@@ -74,17 +78,29 @@ for step in range(saved + 1, 41):
 """
 
 
-def needs(module):
-    return pytest.mark.skipif(importlib.util.find_spec(module) is None,
-                              reason=f"{module} is not installed")
+# The newest run of each is in `played-ID`, a line per step.
+PLAYED = """
+import os, types
+run = None
+def init(entity=None, project=None, id=None, name=None, group=None, job_type=None, mode=None,
+         reinit=None, resume=None, resume_from=None, fork_from=None, settings=None):
+    global run
+    run = types.SimpleNamespace(id=id or os.urandom(4).hex(),
+                                settings=types.SimpleNamespace(sweep_id=None))
+    return run
+def log(values, step):
+    with open(f"played-{run.id}", "a") as file:
+        print(step, file=file)
+"""
 
 
-TENSORBOARD, MLFLOW, WANDB = needs("tensorboard"), needs("mlflow"), needs("wandb")
-KINDS = [pytest.param("tensorboard", marks=TENSORBOARD),
-         pytest.param("tensorboard-made", marks=TENSORBOARD),
-         pytest.param("tensorboard-own", marks=TENSORBOARD),
-         pytest.param("mlflow", marks=MLFLOW), pytest.param("wandb", marks=WANDB),
-         pytest.param("aim", marks=pytest.mark.nightly)]
+def needs(*modules):
+    lacking = [each for each in modules if importlib.util.find_spec(each) is None]
+    return pytest.mark.skipif(bool(lacking), reason=f"{' '.join(lacking)} is not installed")
+
+
+ALL = needs("tensorboard", "mlflow", "wandb")
+MLFLOW, WANDB = needs("mlflow"), needs("wandb")
 
 
 def python_with(module):
@@ -105,7 +121,7 @@ def training(robustrun):
 
     def run(kind, *options, code=0, **env):
         env["PYTHON_EXEC"] = python_with("aim") if kind == "aim" else sys.executable
-        ranks = 2 if kind in ("wandb-all", "tensorboard") else 1  # each takes torch's start
+        ranks = 2 if "wandb-all" in kind else 1
         done = robustrun.run(f"--nproc-per-node={ranks}", *options, "job.py", kind, env=env,
                              timeout=300)
         assert done.code == code, done.errors
@@ -114,6 +130,22 @@ def training(robustrun):
     run.folder = robustrun.folder
     run.runner = robustrun
     return run
+
+
+@pytest.fixture
+def played(training):
+    """A training whose wandb is played."""
+    libraries = training.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "wandb.py").write_text(PLAYED)
+    training.runner.environment["PYTHONPATH"] = str(libraries)
+    return training
+
+
+def played_runs(folder):
+    """The steps of each run, in the order of their first mention."""
+    return [list(dict.fromkeys(map(int, path.read_text().split())))
+            for path in folder.glob("played-*")]
 
 
 def tensorboard_runs(folder):
@@ -184,56 +216,62 @@ def aim_runs(folder):
     return [sorted(round(1 / value) for value in run) for run in json.loads(done.stdout)]
 
 
-READERS = {"tensorboard": tensorboard_runs, "mlflow": mlflow_runs, "wandb": wandb_runs,
-           "aim": aim_runs}
-
-
-def curves(kind, folder):
-    return READERS[kind.partition("-")[0]](folder)
-
-
 def is_whole(steps):
     return [step for step in steps if step > 13] == list(range(14, STEPS + 1)) and \
         steps == sorted(steps)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_training_leaves_one_run_and_one_curve(training, kind):
-    done = training(kind, "--trackers=resume")
-    (steps,) = curves(kind, training.folder)
-    assert is_whole(steps), steps
-    if kind != "wandb":
-        assert steps[0] == 1
-    assert re.search(r"robustrun: trackers: \w+ (run|folder) \S+ is continued", done.errors)
+@ALL
+def test_a_killed_training_leaves_one_run_and_one_curve_and_a_note_of_the_incident(training):
+    folder = training.folder
+    done = training("tensorboard,tensorboard-made,tensorboard-own,mlflow,wandb-all",
+                    "--trackers=resume,annotate")
+    boards, (mlflow,), ranks = tensorboard_runs(folder), mlflow_runs(folder), wandb_runs(folder)
+    assert len(boards) == 3 and len(ranks) == 2
+    for steps in (*boards, mlflow):
+        assert is_whole(steps) and steps[0] == 1, steps
     assert "will be split" not in done.errors
+    said = re.findall(r"robustrun: trackers: (\w+) (?:run|folder) \S+ is continued", done.errors)
+    assert sorted(said) == ["mlflow"] + ["tensorboard"] * 3 + ["wandb"] * 2
 
-
-@pytest.mark.parametrize("kind, line", [
-    pytest.param("wandb", r"wandb run \w+ will be split in two: --trackers=resume continues it",
-                 marks=WANDB),
-    pytest.param("mlflow", r"mlflow run \w+ will be split in two: --trackers=resume continues it",
-                 marks=MLFLOW),
-    pytest.param("tensorboard", None, marks=TENSORBOARD)])
-def test_without_the_option_runs_are_split_and_the_option_suggested_once(training, kind, line):
-    done = training(kind)
-    assert len(curves(kind, training.folder)) == 2
-    found = re.findall(r"\w+ run \w+ will be split.*", done.errors)
-    assert len(found) == (line is not None)
-    assert line is None or re.fullmatch(line, found[0])
-    assert "robustrun: trackers" not in done.errors
-    assert not list(training.folder.glob("robustrun-runs/*/trackers"))
-
-
-@WANDB
-def test_every_rank_continues_its_own_run(training):
-    training("wandb-all", "--trackers=resume")
-    files = wandb_files(training.folder)
+    # Every rank of W&B continues its own run.
+    files = wandb_files(folder)
     names = [identity for identity, _ in files]
     assert len(files) == 4 and len(set(names)) == 2
     for rank in range(2):
-        (state,) = training.folder.glob(f"robustrun-runs/*/trackers/rank-{rank}.json")
-        (run,) = json.loads(state.read_text())["runs"]
+        (state,) = folder.glob(f"robustrun-runs/*/trackers/rank-{rank}.json")
+        runs = json.loads(state.read_text())["runs"]
+        (run,) = [run for run in runs if run["tracker"] == "wandb"]
         assert names.count(run["id"]) == 2
+        if rank == 0:
+            assert is_whole(ranks[names.index(run["id"])])
+
+    (tag,) = folder.glob("mlruns/0/*/tags/robustrun.incident.*")
+    alerts = [record.alert.text for _, path in files for record in wandb_records(path)
+              if record.WhichOneof("record_type") == "alert"]
+    for text in (tag.read_text(), *alerts):
+        assert "rank 0" in text and "SIGKILL" in text
+    assert alerts
+
+
+@pytest.mark.nightly
+def test_a_killed_training_leaves_one_run_of_aim(training):
+    done = training("aim", "--trackers=resume")
+    (steps,) = aim_runs(training.folder)
+    assert is_whole(steps) and steps[0] == 1, steps
+    assert re.search(r"robustrun: trackers: aim run \S+ is continued", done.errors)
+
+
+@ALL
+def test_without_the_option_runs_are_split_and_the_option_suggested_once(training):
+    folder = training.folder
+    done = training("tensorboard,mlflow,wandb")
+    assert [len(read(folder)) for read in (tensorboard_runs, mlflow_runs, wandb_runs)] == [2] * 3
+    line = r"(\w+) run \w+ will be split in two: --trackers=resume continues it"
+    assert sorted(re.findall(line, done.errors)) == ["mlflow", "wandb"]
+    assert len(re.findall(r"will be split", done.errors)) == 2
+    assert "robustrun: trackers" not in done.errors
+    assert not list(folder.glob("robustrun-runs/*/trackers"))
 
 
 @pytest.fixture
@@ -279,6 +317,7 @@ def test_the_parts_of_an_offline_run_are_synced_as_one(training, wandb_server):
 
 
 @WANDB
+@pytest.mark.nightly
 def test_an_id_of_the_script_stays(training):
     done = training("wandb-id", "--trackers=resume")
     assert [identity for identity, _ in wandb_files(training.folder)] == ["mine-0", "mine-1"]
@@ -286,6 +325,7 @@ def test_an_id_of_the_script_stays(training):
 
 
 @WANDB
+@pytest.mark.nightly
 def test_runs_of_a_sweep_are_left_alone(training):
     done = training("wandb", "--trackers=resume", WANDB_SWEEP_ID="s1")
     names = [identity for identity, _ in wandb_files(training.folder)]
@@ -293,21 +333,8 @@ def test_runs_of_a_sweep_are_left_alone(training):
     assert "robustrun: trackers" not in done.errors
 
 
-@pytest.mark.parametrize("kind", [pytest.param("wandb", marks=WANDB),
-                                  pytest.param("mlflow", marks=MLFLOW)])
-def test_incidents_are_written_to_the_tracker(training, kind):
-    training(kind, "--trackers=resume,annotate")
-    if kind == "mlflow":
-        (tag,) = training.folder.glob("mlruns/0/*/tags/robustrun.incident.*")
-        text = tag.read_text()
-    else:
-        (text,) = [record.alert.text for _, path in wandb_files(training.folder)
-                   for record in wandb_records(path)
-                   if record.WhichOneof("record_type") == "alert"]
-    assert "rank 0" in text and "SIGKILL" in text
-
-
 @MLFLOW
+@pytest.mark.nightly
 def test_a_folder_that_cannot_be_written_costs_a_line_and_nothing_else(training):
     training.runner.write("blocked", "")
     training.runner.write("sitecustomize.py", (
@@ -318,64 +345,60 @@ def test_a_folder_that_cannot_be_written_costs_a_line_and_nothing_else(training)
     assert "robustrun: trackers: mlflow: --trackers has" in done.errors
 
 
-@TENSORBOARD
-def test_a_standby_worker_continues_the_run(training):
-    runner = training.runner
+def test_a_standby_worker_continues_the_run(played):
+    runner = played.runner
     running = runner.start("--nproc-per-node=2", "--trackers=resume", "--events=events", "job.py",
-                           "tensorboard", env={"PYTHON_EXEC": sys.executable, "WAIT": "1"})
-    runner.waiting_standbys(2)
+                           "wandb", env={"PYTHON_EXEC": sys.executable, "WAIT": "1"})
+    wait_for(lambda: sum(map(sleeps_on_a_socket, runner.standbys())) == 2, 300, "standby workers")
     runner.write("go", "")
     done = running.finish()
     assert done.code == 0, done.errors
-    (steps,) = tensorboard_runs(training.folder)
+    (steps,) = played_runs(played.folder)
     assert steps == list(range(1, STEPS + 1))
-    events = [json.loads(line) for line in (training.folder / "events").read_text().splitlines()]
+    events = [json.loads(line) for line in (played.folder / "events").read_text().splitlines()]
     starts = [event["text"] for event in events
               if event["event"] == "worker_started" and event["attempt"] == 1]
     assert starts == ["warm", "warm"]
 
 
-@TENSORBOARD
-def test_a_resumed_run_continues(training):
-    runner = training.runner
-    running = runner.start("--nproc-per-node=2", "--trackers=resume", "job.py", "tensorboard",
+def test_a_resumed_run_continues(played):
+    runner = played.runner
+    running = runner.start("--nproc-per-node=2", "--trackers=resume", "job.py", "wandb",
                            env={"PYTHON_EXEC": sys.executable, "WAIT": "1"})
-    wait_for(lambda: (training.folder / "saved").exists()
-             and (training.folder / "saved").read_text() == "10", what="step 10")
+    wait_for(lambda: (played.folder / "saved").exists()
+             and (played.folder / "saved").read_text() == "10", what="step 10")
     running.process.send_signal(signal.SIGKILL)
     running.finish()
     runner.expect_nothing_left()
     done = runner.run("resume", runner.newest_run())
     assert done.code == 0, done.errors
-    (steps,) = tensorboard_runs(training.folder)
+    (steps,) = played_runs(played.folder)
     assert steps == list(range(1, STEPS + 1))
 
 
-@TENSORBOARD
-def test_a_requeued_job_continues_the_runs_of_its_first_start(training):
+def test_a_requeued_job_continues_the_runs_of_its_first_start(played):
     """Starts as by the batch script of `robustrun submit`, without Slurm."""
     options = ("--trackers=resume", "--standalone")
     job = {"SLURM_JOB_ID": "7"}
-    training("tensorboard", "--max-restarts=0", "--run-dir=robustrun-runs/slurm-7", *options,
-             code=128 + signal.SIGKILL, **job)
-    training("tensorboard", "--run-dir=robustrun-runs/slurm-7-1", *options,
-             SLURM_RESTART_COUNT="1", **job)
-    (steps,) = tensorboard_runs(training.folder)
+    played("wandb", "--max-restarts=0", "--run-dir=robustrun-runs/slurm-7", *options,
+           code=128 + signal.SIGKILL, **job)
+    played("wandb", "--run-dir=robustrun-runs/slurm-7-1", *options,
+           SLURM_RESTART_COUNT="1", **job)
+    (steps,) = played_runs(played.folder)
     assert [step for step in steps if step <= 10] == list(range(1, 11))
     assert steps[-1] == STEPS and steps == sorted(set(steps))
     # Another job of the same user begins anew.
-    os.remove(training.folder / "saved")
-    training("tensorboard", "--run-dir=robustrun-runs/slurm-8", *options, SLURM_JOB_ID="8")
-    assert len(tensorboard_runs(training.folder)) == 2
+    os.remove(played.folder / "saved")
+    played("wandb", "--run-dir=robustrun-runs/slurm-8", *options, SLURM_JOB_ID="8")
+    assert len(played_runs(played.folder)) == 2
 
 
-def test_an_unknown_word_is_refused(training):
-    done = training("tensorboard", "--trackers=resume,anotate", code=2)
+def test_an_unknown_word_is_refused(played):
+    done = played("wandb", "--trackers=resume,anotate", code=2)
     assert "'anotate': expected resume, annotate or both (did you mean annotate?)" in done.errors
 
 
-@TENSORBOARD
-def test_without_the_boot_module_the_option_warns(training):
-    done = training("tensorboard", "--trackers=resume", "--inject=off")
+def test_without_the_boot_module_the_option_warns(played):
+    done = played("wandb", "--trackers=resume", "--inject=off")
     assert "--trackers=resume has no effect" in done.errors
-    assert len(tensorboard_runs(training.folder)) == 2
+    assert len(played_runs(played.folder)) == 2

@@ -6,6 +6,7 @@ import os
 import pathlib
 
 import pytest
+from helpers.forked_python import forked_python
 from helpers.processes import wait_for
 
 FOLDER = pathlib.Path(__file__).parent
@@ -39,10 +40,12 @@ class Contest:
         return ["--nproc-per-node=2", self.script, self.argument.format(out)]
 
     def torchruns_losses(self, env=None):
+        """torchrun and its workers are forks of one interpreter."""
+        python = forked_python().executable
         for out in ("calm", "calm.1", "calm.2"):
             finished = self.robustrun.run(
-                *TORCHRUN, *self.words(out), argv0=self.robustrun.environment["PYTHON_EXEC"],
-                env={**PLAIN, **(env or {})}, timeout=self.timeout)
+                *TORCHRUN, *self.words(out), argv0=python,
+                env={**PLAIN, "PYTHON_EXEC": python, **(env or {})}, timeout=self.timeout)
             # gloo's threads abort one interpreter in eight at its exit.
             if "terminate called without an active exception" not in finished.errors:
                 break

@@ -1,0 +1,1 @@
+../helpers/light_torch.py
