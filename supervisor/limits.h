@@ -205,7 +205,8 @@ inline constexpr std::chrono::milliseconds kLookInterval{2000};
 inline constexpr std::chrono::seconds kLookIntervalLater{10};
 inline constexpr std::chrono::seconds kLookOftenFor{60};
 inline constexpr std::uint32_t kStillLooksMin = 3;  // that find a rank still, to act on it
-inline constexpr std::chrono::seconds kStillLooksApart{6};  // at most, from one to the next
+// At most, from the end of one look to the next: how long they themselves take depends on the load.
+inline constexpr std::chrono::seconds kStillLooksApart{6};
 // How long a suspicion that names only a phase, or no rank, lasts before it is reported.
 inline constexpr std::chrono::seconds kVagueSaidAfter{30};
 // How long a hang lasts before it is a conviction: one that cannot come right by itself; one of a

@@ -250,7 +250,11 @@ HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict, base:
   if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
   base::Nanos left = within(*after);
   if (const std::optional<base::Nanos> still = still_proved_after(verdict, now)) {
-    left = std::min(left, std::max<base::Nanos>(*still_since_ + *still - now, kLookInterval));
+    // The look that confirms it begins then, and takes as long as this one.
+    const base::Nanos took = now - *looking_since_;
+    const auto looks = kStillLooksMin - std::min(still_looks_, kStillLooksMin);
+    const base::Nanos soonest = looks * (kLookInterval + took);
+    left = std::min(left, std::max(*still_since_ + *still - now + took, soonest));
   }
   return {Outlook::kIfStill, left};
 }
@@ -338,7 +342,7 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
   // What happened between looks that are far apart is not known.
   const bool stays = still_since_ && last_ && is_the_same(*last_, verdict) &&
                      is_one_operation(*last_, verdict) && last_->place == verdict.place &&
-                     *looking_since_ - looked_at_ <= kStillLooksApart;
+                     *looking_since_ - looked_until_ <= kStillLooksApart;
   if (!verdict.is_still) {
     still_since_.reset();
   } else if (!stays) {
@@ -347,7 +351,7 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
   } else {
     ++still_looks_;
   }
-  looked_at_ = *looking_since_;
+  looked_until_ = now;
   if (is_proved(verdict, now)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     // The core ends lingering processes only if no other rank is left; so looks go on.
@@ -366,8 +370,13 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
   const bool is_patient = now - *suspicious_since_ > kLookOftenFor;
   const bool may_be_stuck = same_since_ && verdict.by_stacks && !verdict.is_moving;
   if (nobody_waits && overdue_.empty() && !may_be_stuck) calm_down();
-  looking_since_.reset();
   next_look_ = now + (is_patient && !still_since_ ? kLookIntervalLater : kLookInterval);
+  // A time that was announced holds.
+  if (const std::optional<base::Nanos> still = still_proved_after(verdict, now)) {
+    const base::Nanos due = *still_since_ + *still;
+    if (now < due && due < next_look_) next_look_ = due;
+  }
+  looking_since_.reset();
   return told;
 }
 

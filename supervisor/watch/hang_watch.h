@@ -137,7 +137,7 @@ class HangWatch {
   // Since when all looks found the same rank to be still, at the same place, and how many did.
   std::optional<base::Nanos> still_since_;
   std::uint32_t still_looks_ = 0;
-  base::Nanos looked_at_{};  // when the look before began
+  base::Nanos looked_until_{};  // when the look before ended
   std::optional<tracer::Verdict> said_;  // the hang that was reported last
   std::optional<tracer::Verdict> said_slow_;  // the slowness that was reported last
   std::optional<tracer::Verdict> last_;  // of the look before

@@ -145,6 +145,30 @@ TEST_CASE("a rank that stays still is convicted after the policy's time, not aft
   CHECK(until_convicted(off, always) >= kConvictStill - 3s);
 }
 
+TEST_CASE("the announced time holds, however long looks take") {
+  for (const base::Nanos took :
+       {base::Nanos(100ms), base::Nanos(1s), base::Nanos(3s), base::Nanos(5s)}) {
+    CAPTURE(took);
+    Watch w;
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    std::optional<base::Nanos> announced;
+    bool is_convicted = false;
+    while (!is_convicted && w.now < 200s) {
+      while (!w.watch.wants_look(w.now)) w.now += 100ms;
+      w.watch.begin_look(w.now);
+      w.now += took;
+      for (const Diagnosed& one : w.watch.take(still(w.now - 97s), w.now)) {
+        if (one.stage == Stage::kSuspected) announced = w.now + one.acts_in;
+        is_convicted = one.stage == Stage::kConvicted;
+      }
+    }
+    REQUIRE(is_convicted);
+    REQUIRE(announced);
+    CHECK(w.now <= *announced + 100ms);
+    CHECK(w.now >= *announced - kLookInterval);
+  }
+}
+
 TEST_CASE("a rank that was not still in one look, or is at another operation, has its time anew") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);

@@ -12,9 +12,9 @@
 namespace robustrun::supervisor {
 namespace {
 
-// "45 s", "9 min 45 s"
+// "45 s", "9 min 45 s", never less than the time itself.
 std::string time_in_words(base::Nanos duration) {
-  const auto seconds = std::chrono::round<std::chrono::seconds>(duration).count();
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(duration).count();
   if (seconds < 100) return fmt::format("{} s", seconds);
   return fmt::format("{} min {} s", seconds / 60, seconds % 60);
 }
