@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/core/words.h"
+#include "supervisor/core/report/metric_words.h"
 #include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/page.h"
 
@@ -75,7 +76,7 @@ std::string progress_words(const RunReport& report) {
   }
   if (report.left) text += ", " + eta_words(*report.left);
   for (const wire::Metric& metric : report.metrics) {
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", metric_words(metric));
   }
   return text;
 }

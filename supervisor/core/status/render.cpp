@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "supervisor/core/report/metric_words.h"
 #include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/page.h"
 
@@ -81,7 +82,7 @@ std::string progress_words(const RunStatus& status) {
                                 is_live(status) ? "ago" : "before its end"));
   }
   for (const wire::Metric& metric : status.metrics) {
-    parts.push_back(fmt::format("{} {:.6g}", metric.name, metric.value));
+    parts.push_back(metric_words(metric));
   }
   return base::join(parts, ", ");
 }

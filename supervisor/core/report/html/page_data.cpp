@@ -12,6 +12,7 @@
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/history.h"
 #include "supervisor/core/report/inert.h"
+#include "supervisor/core/report/metric_words.h"
 #include "supervisor/core/report/page.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/report/words.h"
@@ -452,7 +453,9 @@ void fill_history(const RunHistory& history, PageData& page) {
     page.nodes.push_back(page_node(node, shown, starts));
   }
   const std::size_t metrics = std::min(history.metrics.size(), kPageMetricsMax);
-  for (std::size_t i = 0; i < metrics; ++i) page.metrics.push_back(name_text(history.metrics[i]));
+  for (std::size_t i = 0; i < metrics; ++i) {
+    page.metrics.push_back(name_text(metric_title(history.metrics[i])));
+  }
   if (metrics < history.metrics.size()) {
     page.left_out.push_back(base::counted(history.metrics.size() - metrics, "metric"));
   }
