@@ -146,6 +146,12 @@ def test_a_browser_shows_the_page(killed, tmp_path):
                 assert browser.value(f"document.getElementById('{part}') !== null"), part
             assert browser.value("document.documentElement.scrollWidth") <= width, "it fits"
             assert browser.value("document.querySelectorAll('.gantt path').length") > 10
+        # A rate holds between two readings, with a gap where no step was done.
+        rates = [(0, 1, 5), (1, 2, 4), (3, 4, 3)]  # from, to, value
+        points = [{"from": begin, "at": at, "attempt": 0, "value": value}
+                  for begin, at, value in rates]
+        lines = browser.value(f"linesOf({json.dumps(points)}, 'rate', Number, Number)")
+        assert [len(line) for line in lines] == [4, 2]
         # Keys and buttons zoom the timeline; the only incident is open, others open by a click.
         shown = "document.querySelector('.range').textContent"
         whole = browser.value(shown)

@@ -228,7 +228,7 @@ class Historian {
         if (place != index.end()) reading.values[place->second] = progress->metric_values[i];
       }
       if (before != nullptr && before->attempt == reading.attempt &&
-          reading.steps >= before->steps && reading.at - before->at >= kRateOverMin) {
+          reading.steps > before->steps && reading.at - before->at >= kRateOverMin) {
         reading.rate = static_cast<double>(reading.steps - before->steps) /
                        std::chrono::duration<double>(reading.at - before->at).count();
       }

@@ -90,7 +90,7 @@ struct Reading {
   std::uint32_t attempt = 0;
   std::uint64_t steps = 0;  // of this attempt
   std::optional<std::int64_t> step;  // as in Progress
-  std::optional<double> rate;  // steps per second since the reading before
+  std::optional<double> rate;  // steps per second since the reading before; none: no step since
   std::vector<double> values;  // by RunHistory::metrics; NaN: not reported
 };
 

@@ -107,6 +107,20 @@ TEST_CASE("the run's time, attempts, workers, numbers and incidents have tracks"
   CHECK(wall == 24'100'000);
 }
 
+TEST_CASE("where no step was done there is no rate, not a rate of zero") {
+  const auto rates = [](const Story& story) {
+    return std::ranges::count_if(events(trace_events(story.entries)), [](const std::string& event) {
+      return has(event, "\"name\":\"steps per second\"");
+    });
+  };
+  Story story = scenarios::unfinished();
+  const auto before = rates(story);
+  story.progress(20000, 1, Progress::Mark::kSummary, 19990, 20, 120, 0.3);
+  CHECK(rates(story) == before);
+  story.progress(30000, 1, Progress::Mark::kSummary, 29990, 21, 121, 0.3);
+  CHECK(rates(story) == before + 1);
+}
+
 TEST_CASE("stages of a node are spans of its track") {
   const std::string trace = trace_events(scenarios::big(2, 2, 1).entries);
   for (const char* stage : {"allocate", "connect", "imports", "process group", "first step"}) {

@@ -1,8 +1,31 @@
 // Numbers over time: the script's metrics and the rate of steps, with incidents and checkpoints.
 
+// `from`: the reading before in the same attempt, since which a rate holds.
 function points(column) {
-  return data.readings.filter((row) => row[column] !== null && row[column] !== undefined)
-    .map((row) => ({at: row[0], attempt: row[1], step: row[3], value: row[column]}));
+  return data.readings.map((row, i) => {
+    const before = data.readings[i - 1];
+    return {at: row[0], attempt: row[1], step: row[3], value: row[column],
+      from: before && before[1] === row[1] ? before[0] : row[0]};
+  }).filter((one) => one.value !== null && one.value !== undefined);
+}
+
+// A rate is level between two readings, with a gap where no step was done. Other numbers are known
+// at readings alone, and joined within an attempt.
+function linesOf(all, kind, x, y) {
+  const lines = [];
+  let before = null;
+  for (const one of all) {
+    const at = `${x(one.at).toFixed(1)} ${y(one.value).toFixed(1)}`;
+    const goesOn = before && before.attempt === one.attempt
+      && (kind !== "rate" || one.from === before.at);
+    if (!goesOn) lines.push([]);
+    if (kind === "rate") {
+      lines[lines.length - 1].push(`${x(one.from).toFixed(1)} ${y(one.value).toFixed(1)}`);
+    }
+    lines[lines.length - 1].push(at);
+    before = one;
+  }
+  return lines;
 }
 
 // Values from 1 to more than a hundred times that are easier to read by powers of ten.
@@ -47,12 +70,7 @@ function drawChart(host, width, all, unit, kind) {
     picture.append(svg("path", {class: "commit",
       d: `M${x(at).toFixed(1)} ${height - bottom + 3}v5`}));
   }
-  const lines = new Map();
-  for (const one of all) {
-    if (!lines.has(one.attempt)) lines.set(one.attempt, []);
-    lines.get(one.attempt).push(`${x(one.at).toFixed(1)} ${y(one.value).toFixed(1)}`);
-  }
-  for (const line of lines.values()) {
+  for (const line of linesOf(all, kind, x, y)) {
     picture.append(svg("path", {class: `line ${kind}`, d: `M${line.join("L")}`}));
   }
   const dot = (one, css, r) => svg("circle", {class: css, cx: x(one.at).toFixed(1),
