@@ -193,9 +193,7 @@ base::Result<JournalNews> read_news(const Run& run) {
 LogTail read_log(const RankLog& log) {
   LastLines last = read_last_lines(log.folder, kTopLogLines);
   LogTail tail{log.rank, std::move(last.file), std::move(last.lines), {}};
-  if (tail.file.empty()) {
-    tail.missing = fmt::format("its log is not here; on {} look into {}", log.host, log.folder);
-  }
+  if (tail.file.empty()) tail.missing = no_log_words(log, exists(log.folder));
   return tail;
 }
 
@@ -354,11 +352,13 @@ class Top {
     log_rank_ = view_.selected_rank();
     if (!log_rank_) return;
     const auto log = std::ranges::find(logs_.ranks, *log_rank_, &RankLog::rank);
-    if (log == logs_.ranks.end()) return;
+    if (log == logs_.ranks.end()) return ask_for_facts();
     begin(
         kLogLane, [log = *log](Run&) { return read_log(log); },
         [this](LogTail tail) {
           const bool is_old = tail.rank != view_.selected_rank();
+          // Since the journal was read, the rank's node may have made its folder.
+          if (!tail.missing.empty() && view_.is_live()) ask_for_facts();
           view_.take(std::move(tail));
           if (is_old) read_log_of_selected();
         });

@@ -55,6 +55,11 @@ std::string folder_of(const supervisor::GroupMember& member, const std::string& 
 
 }  // namespace
 
+std::string no_log_words(const RankLog& log, bool has_folder) {
+  if (has_folder) return "its output goes to the console, not to a log file";
+  return fmt::format("no log here so far; on {} it is in {}", log.host, log.folder);
+}
+
 base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& journal,
                                   std::optional<std::uint32_t> attempt,
                                   const std::function<bool(const std::string& path)>& exists) {

@@ -21,6 +21,9 @@ struct AttemptLogs {
   std::vector<RankLog> ranks;  // in order
 };
 
+// Why there is no file in log.folder. `has_folder`: the folder is here.
+[[nodiscard]] std::string no_log_words(const RankLog& log, bool has_folder);
+
 // The logs of `attempt`, or of the last attempt if `attempt` has no value. On several nodes
 // each has a folder of its own below the log directory; `exists` tells which layout the run has.
 // kNotFound: the run has no log directory, or no such attempt.

@@ -338,7 +338,12 @@ void View::draw_details(Canvas& canvas, int row, int end) const {
     put_line(fmt::format("failed {} ago: {}", age_words(ago), own->what), {});
   }
   if (log_.rank != cell.rank) return;
-  if (!log_.missing.empty()) return put_line(log_.missing, kDim);
+  if (!log_.missing.empty()) {
+    for (const std::string& line : in_two_lines(log_.missing, columns - 2)) {
+      if (!line.empty()) put_line(line, kDim);
+    }
+    return;
+  }
   const int room = end - row - 1;
   const auto shown =
       std::min<std::size_t>(log_.lines.size(), static_cast<std::size_t>(std::max(0, room)));

@@ -478,7 +478,7 @@ std::vector<StyledLine> View::panel_lines() const {
     case Panel::kHelp: return plain(lines_of(kHelp));
     case Panel::kLog:
       if (log_.rank != selected_rank()) return plain({"reading it"});
-      if (!log_.missing.empty()) return plain({log_.missing});
+      if (!log_.missing.empty()) return plain(wrapped({log_.missing}, panel_columns_));
       return plain(log_.lines.empty() ? std::vector<std::string>{"it is empty"} : log_.lines);
     case Panel::kDiagnosis:
       if (is_diagnosing_) return plain({"looking at all workers"});

@@ -22,10 +22,10 @@ namespace robustrun::cli {
 
 // The end of a rank's log.
 struct LogTail {
-  std::uint32_t rank = 0;
-  std::string file;  // of which `lines` are the last; empty: the rank has no log here
-  std::vector<std::string> lines;
-  std::string missing;  // why there is no log to show; empty: there is one, perhaps without lines
+  std::uint32_t rank = UINT32_MAX;  // as before the first one: no rank's
+  std::string file{};  // of which `lines` are the last; empty: the rank has no log here
+  std::vector<std::string> lines{};
+  std::string missing{};  // why there is no log to show; empty: there is one, perhaps without lines
 };
 
 class View {

@@ -75,6 +75,13 @@ TEST_CASE("several nodes have folders of their own, and ranks follow the group o
         std::vector<std::string>{"0 /r/logs/node0/attempt_1/0", "1 /r/logs/node1_n1/attempt_1/0"});
 }
 
+TEST_CASE("a log that is missing is on another machine, not begun, or never written") {
+  const RankLog log{1, "n1", "/r/logs/node1_n1/attempt_0/0"};
+  CHECK(no_log_words(log, false) ==
+        "no log here so far; on n1 it is in /r/logs/node1_n1/attempt_0/0");
+  CHECK(no_log_words(log, true) == "its output goes to the console, not to a log file");
+}
+
 TEST_CASE("what has no logs is refused with the reason") {
   const auto none = [](const std::string&) { return false; };
   const std::vector<JournalEntry> unstarted{run_with_logs("/r/logs")};
