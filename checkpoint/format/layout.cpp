@@ -137,8 +137,8 @@ Result<std::vector<PlannedFile>> plan_files(std::span<const Shard> shards,
       std::uint64_t free = 0;
       for (const Slice& each : slices) wanted += each.bytes;
       for (const MountSpace& each : mounts) free += each.weight > 0 ? each.free_bytes : 0;
-      return fail(Errc::kLimit, "cannot place " + std::to_string(wanted) + " bytes: only " +
-                                    std::to_string(free) +
+      return fail(Errc::kLimit, "cannot place " + std::to_string(wanted) +
+                                    " bytes in whole blocks: only " + std::to_string(free) +
                                     " are free on the mounts; remove old checkpoints or add one");
     }
     files[mount].pieces.push_back({slice, offset});

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/core/clock.h"
@@ -315,7 +316,11 @@ base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
   if (taken) {
     lock = *std::move(taken);
   } else if (taken.error().code != base::Errc::kUnavailable) {
-    return std::unexpected(std::move(taken).error());
+    base::Error& error = taken.error();
+    if (error.os_errno == ENOSPC || error.os_errno == EDQUOT) {
+      error.what += "; free some room, or name another place with --run-dir";
+    }
+    return std::unexpected(std::move(error));
   }
   return {};  // without locks in the file system no process can take the run over, either
 }

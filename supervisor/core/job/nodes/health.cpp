@@ -11,7 +11,8 @@ namespace robustrun::supervisor {
 namespace {
 
 std::string in_words(const NodeHealth& health, const std::string& node) {
-  return fmt::format("{}: {}{}{}{}", node, health.subject, health.subject.empty() ? "" : ": ",
+  const bool names_it = health.subject.empty() || health.line.starts_with(health.subject + " ");
+  return fmt::format("{}: {}{}{}", node, names_it ? std::string() : health.subject + ": ",
                      health.line, health.over ? " (well again)" : "");
 }
 
