@@ -78,9 +78,4 @@ class BoundedWriter {
   std::shared_ptr<State> state_;
 };
 
-// Lines of our own log (log.h) go behind what waits in `writer`, which leads to standard error too:
-// from its loop alone, and before its finish(). Null: they are written at once, as they are while
-// nothing waits, or the descriptor takes nothing.
-void log_behind(BoundedWriter* writer);
-
 }  // namespace robustrun::base

@@ -14,7 +14,6 @@
 
 #include "base/core/text.h"
 #include "base/core/wrap.h"
-#include "base/io/bounded_writer.h"
 #include "base/io/limits.h"
 
 namespace robustrun::base {
@@ -58,11 +57,6 @@ LogCopy& log_copy() {
   return copy;
 }
 
-BoundedWriter*& writer_before() {
-  static BoundedWriter* writer = nullptr;
-  return writer;
-}
-
 // One write(2) per line, so that lines of several processes on one terminal do not mix, and never
 // blocked for long by a stopped terminal or a sleeping reader.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -78,11 +72,6 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     std::string text;
     if (dropped_ > 0) text = fmt::format("({} log lines were dropped here)\n", dropped_);
     text += fitted({line.data(), line.size()});
-    if (writer_before() != nullptr && !writer_before()->settled()) {
-      writer_before()->append(text);
-      dropped_ = 0;
-      return;
-    }
     if (write(text)) {
       dropped_ = 0;
     } else {
@@ -186,8 +175,6 @@ void redirect_log(LogSink sink) {
 }
 
 void copy_log(std::function<void(std::string_view line)> copy) { log_copy() = std::move(copy); }
-
-void log_behind(BoundedWriter* writer) { writer_before() = writer; }
 
 bool log_enabled(LogLevel level) {
   return level != LogLevel::kOff && level >= instance().options.level;

@@ -50,10 +50,6 @@ class LocalConsole final : public Console {
                                                      : base::Nanos(kFoldWindow)}),
         pool_(executor, kThreads, kJobsMax) {}
 
-  ~LocalConsole() override { leave_log(); }
-  LocalConsole(const LocalConsole&) = delete;
-  LocalConsole& operator=(const LocalConsole&) = delete;
-
   void open(int out_fd, int err_fd) {
     const bool shared = same_destination(out_fd, err_fd);
     open_writer(writers_[0], out_fd, 0, shared ? "standard output and error" : "standard output",
@@ -61,8 +57,6 @@ class LocalConsole final : public Console {
     if (!shared) open_writer(writers_[1], err_fd, 1, "standard error", false);
     if (style_.live) terminal_ = base::Fd(::fcntl(err_fd, F_DUPFD_CLOEXEC, 0));
     err_index_ = shared ? 0 : 1;
-    is_before_log_ = writers_[err_index_] && same_destination(err_fd, STDERR_FILENO);
-    if (is_before_log_) base::log_behind(writers_[err_index_].get());
   }
 
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
@@ -196,7 +190,6 @@ class LocalConsole final : public Console {
       writers_[err_index_]->append(live_.release().append(kShowCursor));
     }
     terminal_ = {};
-    leave_log();
     on_flushed_ = std::move(done);
     for (std::size_t i = 0; i < copy_prefixers_.size(); ++i) {
       if (copy_ && copy_prefixers_[i].in_line()) copy_(i == 1, "\n");
@@ -236,10 +229,6 @@ class LocalConsole final : public Console {
     }
     writer = std::make_unique<BoundedWriter>(executor_, pool_, lane, std::move(options),
                                              std::move(handlers));
-  }
-
-  void leave_log() {
-    if (std::exchange(is_before_log_, false)) base::log_behind(nullptr);
   }
 
   void on_progress() {
@@ -285,7 +274,6 @@ class LocalConsole final : public Console {
   std::string copied_;
   Copy copy_;
   std::size_t err_index_ = 1;
-  bool is_before_log_ = false;  // lines of the log go behind what waits for standard error
   bool was_congested_ = false;
   std::uint64_t dropped_ = 0;
 };

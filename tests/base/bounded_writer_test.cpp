@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <unistd.h>
 
-#include "base/io/log.h"
 #include "tests/support/loop.h"
 
 namespace bounded_writer_test {
@@ -64,28 +62,6 @@ TEST_CASE("a producer that ignores congestion cannot exceed the limit") {
   CHECK(writer.congested());
   CHECK(writer.dropped_bytes() == 1000);
   CHECK(!writer.settled());
-}
-
-TEST_CASE("a line of our own log goes behind what waits") {
-  test::Loop loop;
-  base::BlockingPool pool(loop.executor(), 1, 8);
-  auto pipe = base::make_pipe();
-  REQUIRE(pipe);
-  REQUIRE(::fcntl(pipe->first.get(), F_SETPIPE_SZ, 4096) == 4096);
-  REQUIRE(::fcntl(pipe->first.get(), F_SETFL, O_NONBLOCK) == 0);
-  base::BoundedWriter writer(loop.executor(), pool, 0, options_for(std::move(pipe->second)), {});
-  writer.append(std::string(5000, 'a'));
-  base::log_behind(&writer);
-  RR_LOG(kWarn, {}, "late");
-  base::log_behind(nullptr);
-  std::string text;
-  REQUIRE(loop.run_until([&] {
-    char read[4096];
-    const ssize_t got = ::read(pipe->first.get(), read, sizeof read);
-    if (got > 0) text.append(read, static_cast<std::size_t>(got));
-    return text.ends_with("late\n");
-  }));
-  CHECK(text.starts_with(std::string(5000, 'a')));
 }
 
 TEST_CASE("a pool that refuses work costs only dropped bytes") {
