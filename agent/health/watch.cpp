@@ -1,7 +1,6 @@
 #include "agent/health/watch.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
@@ -17,7 +16,6 @@
 #include "agent/health/limits.h"
 #include "agent/health/mount_health.h"
 #include "agent/health/nic_health.h"
-#include "agent/health/oom_victim.h"
 #include "agent/health/pressure_health.h"
 #include "agent/health/probe.h"
 #include "agent/node/environment.h"
@@ -47,7 +45,6 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
 
   void start() {
     const std::string root = health_root(node_);
-    proc_ = root + "/proc";
     if (auto log = KernelLog::open(root + kKernelLogPath)) kernel_log_.emplace(*std::move(log));
     add(nic_probe(root, node_.workers.environment), nics_);
     for (WatchedProbe& mount : mount_probes(root, node_.workers)) add(std::move(mount));
@@ -97,11 +94,6 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
 
   void on_kernel(KernelNews news) {
     const Nanos now = node_.clock.now();
-    if (const auto victim = oom_victim(news.finding.line);
-        victim && !is_below(::getpid(), *victim, proc_)) {
-      RR_LOG(kDebug, {}, "not of this run: {}", news.finding.line);
-      return;
-    }
     if (kernel_repeats_.is_repeated(news.topic, now)) return;
     if (!news.pci.empty()) {
       if (xids_.is_echo(XidEchoes::Source::kKernelLog, news.pci, news.finding.xid, now)) return;
@@ -165,7 +157,6 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
 
   NodeContext& node_;
   asio::steady_timer tick_;
-  std::string proc_;
   std::optional<KernelLog> kernel_log_;
   Repeats kernel_repeats_;
   XidEchoes xids_;
