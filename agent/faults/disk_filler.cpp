@@ -23,10 +23,17 @@ struct Filling {
   base::Result<std::uint64_t> bytes = std::uint64_t{0};
 };
 
+// Subvolumes and bind mounts have other devices than /, but its room.
 bool is_on_the_systems_disk(const std::string& folder) {
   struct stat own{};
   struct stat root{};
-  return ::stat(folder.c_str(), &own) == 0 && ::stat("/", &root) == 0 && own.st_dev == root.st_dev;
+  if (::stat(folder.c_str(), &own) != 0 || ::stat("/", &root) != 0) return false;
+  if (own.st_dev == root.st_dev) return true;
+  struct statfs own_room{};
+  struct statfs root_room{};
+  if (::statfs(folder.c_str(), &own_room) != 0 || ::statfs("/", &root_room) != 0) return false;
+  return own_room.f_type == root_room.f_type && own_room.f_blocks == root_room.f_blocks &&
+         own_room.f_bfree == root_room.f_bfree;
 }
 
 base::Result<std::uint64_t> free_space(const std::string& folder) {

@@ -127,7 +127,8 @@ int start_detached(const std::string& subcommand, std::span<const std::string> a
   const std::string directory = run.wait_for_directory(*signals);
   if (directory.empty()) {
     const int code = exit_code_of(run.wait());
-    if (code != 0) return code;
+    // To resume a run that has ended well is no error.
+    if (code != 0 || subcommand == "resume") return code;
     return complain({base::Errc::kInternal, 0, "the run was not started, and gave no reason"});
   }
   auto client = supervisor::ControlClient::connect(directory);

@@ -32,7 +32,7 @@ done
 
 // The line that a copy of the script changes.
 constexpr std::string_view kCopies =
-    R"sh(robustrun_copies=0 # copies of this script in a row that ended within an hour each
+    R"sh(robustrun_copies=0 # copies of this script in a row that failed within an hour each
 )sh";
 
 constexpr std::string_view kQueueCopy = R"sh(
@@ -45,9 +45,10 @@ job=${job:-$SLURM_JOB_ID}
 # SLURM_RESTART_COUNT is this job's own.
 queue_copy() {
   local script next copies=0
-  [ "$SECONDS" -ge 3600 ] || copies=$((robustrun_copies + 1))
+  # A series of short jobs, each of which uses its time, may go on.
+  [ "$SECONDS" -ge 3600 ] || [ "$code" -eq 124 ] || copies=$((robustrun_copies + 1))
   if [ "$copies" -gt 10 ]; then
-    echo "robustrun: 10 copies in a row have ended within an hour each: no other one is queued" >&2
+    echo "robustrun: 10 copies in a row have failed within an hour each: no other one is queued" >&2
     return 1
   fi
   scontrol show job --oneliner "$job" |

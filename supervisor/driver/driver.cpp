@@ -568,7 +568,7 @@ void Driver::log_console_to(ConsoleLog& log) { impl_->console().log_to(log); }
 
 void Driver::publish_to(Outlets& outlets) { impl_->record().publish_to(outlets); }
 
-const std::vector<JournalEntry>& Driver::lost_entries() const { return impl_->record().lost(); }
+const std::deque<JournalEntry>& Driver::lost_entries() const { return impl_->record().lost(); }
 
 void Driver::start() { impl_->start(); }
 

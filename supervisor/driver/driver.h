@@ -7,11 +7,11 @@
 // decides what to do about a failure.
 
 #include <boost/asio/any_io_executor.hpp>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
@@ -96,7 +96,7 @@ class Driver {
   // Publishes the journal's entries and the run's status; `outlets` outlives the driver.
   void publish_to(Outlets& outlets);
   // Entries that the journal did not take (run_record.h).
-  [[nodiscard]] const std::vector<JournalEntry>& lost_entries() const;
+  [[nodiscard]] const std::deque<JournalEntry>& lost_entries() const;
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop, when
   // the run is over, and the agents and the output have ended or are given up.
   void start();

@@ -19,7 +19,10 @@ void RunRecord::write(const JournalEntry& entry) {
   saves_.take(entry);
   if (outlets_ != nullptr) outlets_->take(entry);
   const base::Status written = journal_->append(entry);
-  if (!written && lost_.size() < kLostEntriesMax) lost_.push_back(entry);
+  if (!written) {
+    if (lost_.size() == kLostEntriesMax) lost_.pop_front();
+    lost_.push_back(entry);
+  }
   now_ = entry.at;
   note(written);
 }

@@ -5,10 +5,10 @@
 // Owned by the driver, on its loop. A journal that cannot be written does not end the run: its
 // report will have a gap.
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
@@ -43,9 +43,9 @@ class RunRecord {
   [[nodiscard]] const LongestSaves& longest_saves() const { return saves_.longest(); }
   // All workers of an attempt have run at the same time.
   [[nodiscard]] bool was_up() const { return was_up_; }
-  // Entries that the journal did not take, the first kLostEntriesMax of them: it is read again for
+  // Entries that the journal did not take, the newest kLostEntriesMax of them: it is read again for
   // the final report, which would not know how the run ended.
-  [[nodiscard]] const std::vector<JournalEntry>& lost() const { return lost_; }
+  [[nodiscard]] const std::deque<JournalEntry>& lost() const { return lost_; }
   [[nodiscard]] std::string metrics_url() const;  // empty: metrics are not served
 
   // `status` can be called from now on, until end_outlets() has called `done`.
@@ -63,7 +63,7 @@ class RunRecord {
   base::Nanos now_{};  // of the newest entry
   bool is_failing_ = false;  // the journal, as it was last said
   std::optional<base::Nanos> failed_at_;  // when that was said last
-  std::vector<JournalEntry> lost_;
+  std::deque<JournalEntry> lost_;
   bool was_up_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
+#include <deque>
 #include <filesystem>
 
 #include "base/core/clock.h"
@@ -353,7 +354,7 @@ void remember_nodes(const RunRequest& request, const std::vector<JournalEntry>& 
 }
 
 // What is made of the journal at the end of the run. `lost`: entries that it did not take.
-void close_accounts(const RunRequest& request, const std::vector<JournalEntry>& lost) {
+void close_accounts(const RunRequest& request, const std::deque<JournalEntry>& lost) {
   auto readout = read_run_journal(journal_path(request));
   if (!readout) {
     RR_LOG(kError, {}, "{}; there is no summary{}", readout.error().what,
@@ -362,8 +363,10 @@ void close_accounts(const RunRequest& request, const std::vector<JournalEntry>& 
   }
   if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
   auto& entries = readout->entries;
-  entries.insert(entries.end(), lost.begin(), lost.end());
-  std::ranges::stable_sort(entries, {}, &JournalEntry::at);
+  if (!lost.empty()) {
+    entries.insert(entries.end(), lost.begin(), lost.end());
+    std::ranges::stable_sort(entries, {}, &JournalEntry::at);
+  }
   write_final_report(request, entries);
   remember_nodes(request, entries);
 }
@@ -386,7 +389,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
 
   int exit_code = kExitFailure;
-  std::vector<JournalEntry> lost;
+  std::deque<JournalEntry> lost;
   asio::io_context loop(1);
   std::unique_ptr<ConsoleLog> console_log;
   {

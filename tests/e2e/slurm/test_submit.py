@@ -298,7 +298,7 @@ def test_copies_that_soon_end_are_bounded_and_a_task_of_an_array_goes_on_alone(r
     script.write_text(script.read_text().replace("robustrun_copies=2 ", "robustrun_copies=10 "))
     asked.unlink()
     assert refused() == [
-        "robustrun: 10 copies in a row have ended within an hour each: no other one is queued",
+        "robustrun: 10 copies in a row have failed within an hour each: no other one is queued",
         "robustrun: the job could not be queued again"]
     assert not asked.exists()
     # One that lived for an hour begins a new row.
