@@ -26,7 +26,7 @@ enum class Phase : std::uint8_t {
   kWaiting,  // for machines
   kRestart,  // workers start, until the script could train
   kLoad,  // of the checkpoint
-  kResidual,  // unexplained by any published model, per incident
+  kResidual,  // added to each incident: no published model explains it (JobTerms::residual)
 };
 inline constexpr std::size_t kPhases = 10;
 const char* to_string(Phase phase);  // "productive", …

@@ -29,7 +29,9 @@ struct TracedFault {
   const supervisor::WorkerExited* exited = nullptr;
 };
 
-// In order of time. Poisson in time, uniform over machines. `machines` > 0.
+// In order of time. First faults: Poisson in time, uniform over machines. A shared one
+// (FailureModel::shared) strikes the next machines, too, at the same time, and these come on top of
+// the rate. A trace ends early at 10,000,000 faults. `machines` > 0.
 [[nodiscard]] std::vector<TracedFault> make_trace(const FailureModel& model, std::uint32_t machines,
                                                   Nanos duration, std::uint64_t seed);
 

@@ -4,7 +4,7 @@
 // elsewhere, in the simulation. Pure.
 //
 // Failures injected on purpose (`robustrun inject`) do not count for rates, but their stage times
-// do. A number that the user gave is never replaced.
+// do. use_times() replaces no number that the user gave.
 
 #include <array>
 #include <cstdint>
@@ -62,7 +62,8 @@ struct Site {
 
 [[nodiscard]] Site site_of(const std::vector<RunRecord>& records);
 
-// Sets the model's rates from the failures seen; without any failure the model keeps its rate. The
+// Replaces the model's rate and mix, and its slow_factor if slow machines were seen, by those of
+// the failures seen, even if the user gave them. Without any failure the model keeps them. The
 // model's name becomes "journals".
 void use_rates(const Site& site, FailureModel& model);
 // Replaces the times for which the site has samples, except those that the user gave.

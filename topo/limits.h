@@ -24,8 +24,10 @@ constexpr std::uint32_t kCrossingPlacesMax = 256;
 constexpr std::uint32_t kStridesMax = 16;
 constexpr std::uint32_t kExactPlacesMax = 16;
 constexpr std::uint64_t kExactStepsMax = 2'000'000;
-constexpr std::uint32_t kSparesWeighed = 16;  // further spares follow in the order of the nodes
-// choose_keepers: one square of this many rows of bits per kind of set, 32 MiB each.
+// Spares beyond this number are taken in the order of the nodes, unweighed.
+constexpr std::uint32_t kSparesWeighed = 16;
+// choose_keepers: for each kind of set it has a matrix of bits, places × places: 32 MiB each at
+// this limit.
 constexpr std::size_t kBackupPlacesMax = 16'384;
 constexpr std::size_t kWholeTriesMax = 32;  // switches that hold the whole job and are searched
 

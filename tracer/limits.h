@@ -10,9 +10,11 @@ namespace robustrun::tracer {
 // Attempts to read a record between two writes of its worker, without waiting in between.
 inline constexpr int kReadAttemptsMax = 3;
 
-// head_watch: how long an operation may take before the history says otherwise.
+// head_watch: how long an operation may take at least: kHeadFirstMax for the first kHeadsFirst, and
+// until the rank has done a step; then kHeadMax. More if kHeadFactor times the longest remembered
+// one is more.
 inline constexpr std::chrono::seconds kHeadMax{2};
-inline constexpr std::chrono::seconds kHeadFirstMax{10};  // of the first ones
+inline constexpr std::chrono::seconds kHeadFirstMax{10};
 inline constexpr std::uint64_t kHeadsFirst = 3;
 inline constexpr int kHeadFactor = 4;  // times the longest of those remembered
 inline constexpr std::size_t kHeadsRemembered = 64;
@@ -50,8 +52,8 @@ inline constexpr std::size_t kFlightPendingMax = 1024;
 inline constexpr std::size_t kFlightRecentMax = 1024;
 inline constexpr std::size_t kFlightTimingsMax = 256;
 
-// A report of NCCL's RAS. Its text form names at most a quarter of the ranks, or ten in a short
-// one.
+// A report of NCCL's RAS. In text form it names at most a quarter of the ranks; in its short text
+// form, at most ten.
 inline constexpr std::size_t kRasCommunicatorsMax = 65'536;
 inline constexpr std::size_t kRasRanksMax = std::size_t{1} << 20;  // of all communicators
 inline constexpr std::size_t kRasTextRanksMax = 4096;

@@ -20,7 +20,9 @@ namespace robustrun::agent {
 struct ContainerBind {
   std::string source, target;  // absolute
   bool read_only = false;
-  bool is_optional = false;  // left out if this machine lacks it
+  // May be missing on this machine. bwrap_argv() has it skipped then; for the other two runtimes
+  // the caller must drop it.
+  bool is_optional = false;
   friend bool operator==(const ContainerBind&, const ContainerBind&) = default;
 };
 

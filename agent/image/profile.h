@@ -16,13 +16,15 @@ namespace robustrun::agent {
 // damaged, or is of another image.
 base::Status take_hot_blocks(const std::string& image, const std::string& cache);
 // Copies the cache's profile to IMAGE.hot, readable as this process's umask allows. Left alone: a
-// profile that names the same blocks, any complete profile unless `anew`, and a file that is not a
-// profile, which is an error. Other errors: nothing was learned, or the folder is not writable. A
-// successful write also removes half-written profiles that a crash left.
+// profile of this image, unless `anew` and its blocks differ; and a file that is not a profile,
+// which is an error. A damaged profile, or one of another image, is replaced. Other errors: nothing
+// was learned, or the folder is not writable. A successful write also removes half-written profiles
+// that a crash left.
 base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
 
 // take_hot_blocks() on a lane of `pool`, which may hang with the image's file system. `then` is
-// called once, on `executor`: when the profile was taken, or kImageProfileMax later.
+// called once, on `executor`: when take_hot_blocks() has returned, with whatever result, or
+// kImageProfileMax later; before this function returns, if the pool takes no job.
 void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                              const std::string& image, const std::string& cache,
                              std::function<void()> then);

@@ -18,8 +18,9 @@
 namespace robustrun::agent {
 
 // The worker template that runs the program of `order` (worker_command.h). kInvalidArgument, with a
-// sentence for the user: no interpreter is known, or the order names a program and this agent
-// starts only the command that joined the run (`own_command`, as in NodeContext).
+// sentence for the user: no interpreter is known, or the order names a program, but this agent
+// belongs to a user's command that joined the run from this machine and starts only that command's
+// own program (`own_command`: NodeContext::own_command).
 base::Result<wire::WorkerTemplate> replay_template(const wire::WorkerTemplate& workers,
                                                    const wire::ReplayNode& order, bool own_command);
 

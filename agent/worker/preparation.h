@@ -1,8 +1,8 @@
 #pragma once
 // What must be on this node, or known here, before workers of an attempt start, in this order:
 // their code, the image with their environment, the dependencies, the profile of the files they
-// read first, staged files, and whether the profiler plugin for NCCL that their environment names
-// can be called by ours.
+// read first, staged files, and, if their environment names a profiler plugin for NCCL, whether our
+// plugin can take its slot and call it (profiler_slot.h).
 //
 // Owned by the WorkerSet, on the agent's loop. Most of it begins as soon as the run is known here;
 // an attempt waits for what is missing.
@@ -39,8 +39,9 @@ class Preparation {
   // here) and calls `go`, perhaps at once. An error is a sentence for the user: no worker can
   // start. `is_wanted`: false once the attempt is no longer to begin; `go` is not called then.
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
-  // For standby workers on a node without workers: calls `go` when what they import is there.
-  // A begin_attempt() before that takes the place of this call: `go` is then not called.
+  // For standby workers on a node without workers: calls `go` when what they import is there. A
+  // begin_attempt() in between usually takes the place of this call. `go` may still be called, and
+  // must check whether standbys are still wanted.
   void begin_standbys(Go go);
 
   [[nodiscard]] HotFiles& hot_files() { return hot_files_; }

@@ -41,7 +41,7 @@ class BlockClients {
                                                             Handlers handlers);
   BlockClients(const BlockClients&) = delete;
   BlockClients& operator=(const BlockClients&) = delete;
-  // Joins its threads. The supply must be destroyed, or never deliver again.
+  // Joins its threads. The supply must still exist: it may be told that its peers have gone.
   ~BlockClients();
 
   // Sends an event to all connected clients, and to later ones until the next event replaces it.

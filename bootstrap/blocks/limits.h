@@ -17,7 +17,8 @@ inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a 
 inline constexpr unsigned kColdInFlight = 2;
 // Pause of cold prefetching after a read of a block that was missing or not verified yet.
 inline constexpr std::chrono::milliseconds kColdQuiet{500};
-// Pause after any read, but only in the first kColdPatience after cold blocks could be prefetched.
+// Pause of cold prefetching after any read, but only in the first kColdPatience from the moment
+// when it could have begun. Later, reads of present blocks no longer delay it.
 inline constexpr std::chrono::seconds kColdRest{5};
 inline constexpr std::chrono::seconds kColdPatience{60};
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers

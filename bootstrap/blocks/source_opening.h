@@ -21,7 +21,8 @@ struct OpenedSource {
 };
 
 // Retries for options.retry_budget, but only for kNamedPatience if the store has blocks of a blob
-// known to come from this source. Ends early (kCancelled) on a signal from `signals`.
+// known to come from this source. A signal from `signals` ends it (kCancelled), but only between
+// two tries; a try of a source without a known blob may take as long as its file system.
 [[nodiscard]] base::Result<OpenedSource> open_source(const ServeOptions& options,
                                                      const base::Clock& clock, int signals);
 

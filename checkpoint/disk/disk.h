@@ -27,7 +27,8 @@ class OutputFile {
  public:
   virtual ~OutputFile() = default;
   // Different ranges may be written by several threads. The write bypasses the page cache, if that
-  // works, when memory, offset and size are multiples of kAlignment.
+  // works, when memory, offset and size are multiples of kAlignment and the file was created with
+  // at least kBlockBytes `bytes`.
   virtual base::Status write(std::uint64_t offset, std::string_view bytes) = 0;
   virtual base::Status sync() = 0;
 };
@@ -55,7 +56,8 @@ class InputFile {
   static base::Result<std::unique_ptr<InputFile>> open(const std::string& path, std::uint64_t bytes,
                                                        IoWay way);
   // Fills `into`. The read bypasses the page cache, if that works, when offset, size and memory are
-  // aligned. kCorrupt: the file ends early.
+  // aligned and the file was opened with at least kBlockBytes `bytes`. kCorrupt: the file ends
+  // early.
   base::Status read(std::uint64_t offset, std::span<char> into);
   [[nodiscard]] const std::string& path() const { return path_; }
 

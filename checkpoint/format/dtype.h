@@ -1,6 +1,6 @@
 #pragma once
-// Element types as safetensors names them. Extent files store every other dtype as U8; the manifest
-// keeps its own name.
+// Element types as safetensors names them. Extent files store an element of any other dtype as
+// bytes (U8); the manifest keeps that dtype's name.
 
 #include <cstdint>
 #include <span>

@@ -45,12 +45,13 @@ struct Pruned {
 
 // Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, pinned
 // ones, and ones whose manifest cannot be read. Poisoned ones, and those on disks of single
-// machines, do not count towards `keep`; one on such disks goes once a newer one counts. Before all
-// this, checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders
-// of uncommitted attempts are removed if their generation is lower than `fence` (nullopt: the
-// generation in FENCE). Once a directory does not answer or cannot be listed, nothing more is
-// removed: when it could be read again, it would show an attempt whose other parts are gone.
-// kTimeout: the home's lock was held for all of `lock_patience`. directories.front() is the home.
+// machines, do not count towards `keep`; a checkpoint on such disks is removed as soon as a single
+// newer checkpoint counts. Before all this, checkpoints are verified from the newest down until
+// `keep` are, or one is damaged. Folders of uncommitted attempts are removed if their generation is
+// lower than `fence` (nullopt: the generation in FENCE). Once a directory does not answer or cannot
+// be listed, nothing more is removed. Otherwise that directory, once it can be read again, would
+// show attempts whose parts elsewhere have been removed. kTimeout: the home's lock was held for all
+// of `lock_patience`. directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
                            std::chrono::milliseconds patience = kPatience,

@@ -1,6 +1,6 @@
 #pragma once
-// How `robustrun doctor --hosts` shows the checks of several hosts: what fails or differs, host by
-// host, and by name what is alike. Pure.
+// How `robustrun doctor --hosts` shows the checks of several hosts: what fails or differs is shown
+// for each host; of what is ok and alike everywhere, only the names. Pure.
 
 #include <span>
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace robustrun::cli {
 
-// A block per check that is neither alike and ok on every host nor absent from all: in it what is
-// bad first, with advice, hosts as ranges. Then hosts without an answer, what is alike and ok, what
-// no host has, and the count.
+// A block for each check that warns, fails or differs, with a line for each outcome: the worst
+// first, with advice, and the hosts as ranges. Below them: the hosts that did not answer; the names
+// of checks that are ok and alike everywhere; the names of those that no host has; how many hosts
+// are bad.
 [[nodiscard]] std::string survey_text(std::span<const HostChecks> hosts, int columns, bool colour);
 
 // An array: for each host what doctor_json() prints, or {"host": …, "error": …}.

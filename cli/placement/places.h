@@ -44,8 +44,8 @@ struct Places {
 // $TMPDIR or /tmp.
 [[nodiscard]] std::string temporary_folder(const Surroundings& around);
 
-// What robustrun remembers of a user between runs: robustrun in $XDG_STATE_HOME or ~/.local/state;
-// empty where there is no home.
+// What robustrun remembers of a user between runs: the folder `robustrun` in $XDG_STATE_HOME or
+// ~/.local/state; empty where there is no home.
 [[nodiscard]] std::string state_folder(const Surroundings& around);
 
 }  // namespace robustrun::cli

@@ -42,8 +42,8 @@ struct SlurmOptions {
   }
 };
 
-// In the environment of every agent in the run's own job: the run's id, by which a newer agent
-// finds it.
+// In the environment of every agent in the run's own job: the run's id. An agent of a newer
+// generation finds its predecessor on the node by this variable, and kills it.
 inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
 // The options of every srun that starts agents: this run's, and those of a replacement's job.
@@ -58,7 +58,8 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,
                                                         const std::vector<std::string>& own);
 
-// Prints one record of the job (fields.h), with times in Unix seconds.
+// Prints the job's record, perhaps among those of other tasks of its array (record_of() in
+// fields.h), with times in Unix seconds.
 [[nodiscard]] std::vector<std::string> show_job_argv(const SlurmOptions& options);
 // Prints "STEP NAME" of every step of the job.
 [[nodiscard]] std::vector<std::string> list_steps_argv(const SlurmOptions& options);

@@ -28,8 +28,9 @@ class SlurmFields {
 // number of one task of an array may be the array's own, for which scontrol shows all of its tasks.
 [[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
 
-// `state`: a JobState. For a running job Slurm may show a flag in place of the state (squeue(1),
-// job state codes): SIGNALING while it sends a signal.
+// `state`: a JobState. Whether the job has begun and not ended: RUNNING, SUSPENDED, STOPPED or
+// RESIZING; also SIGNALING, a flag that Slurm may show in place of the state while it sends a
+// signal (squeue(1), job state codes).
 [[nodiscard]] bool is_running_job(std::string_view state);
 
 }  // namespace robustrun::launcher

@@ -19,7 +19,9 @@
 namespace robustrun::loader {
 
 struct IndexedFile {
-  std::string path;  // of the tokens: PREFIX.bin; in pieces, or estimated: of the text
+  // PREFIX.bin, with the tokens; or the file with the text, if the source is in pieces or
+  // estimated.
+  std::string path;
   std::uint64_t first = 0;                 // its first sample's number in the source
   TokenType type = TokenType::kUint16;
   std::span<const std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
@@ -67,7 +69,8 @@ enum class Lengths : std::uint8_t {
                                                    const std::string& folder, Lengths lengths);
 
 // Hash of the lengths and places of all samples, in their order: another value means other data.
-// Computes it, even if it is known.
+// Computed even if known_fingerprint is set. Not for a source in pieces, whose lengths are not
+// here: use known_fingerprint.
 [[nodiscard]] std::uint64_t fingerprint(const SourceIndex& index);
 
 }  // namespace robustrun::loader

@@ -99,7 +99,7 @@ class Planner {
 
   // kLimit: a document is longer than the context, with Long::kRefuse; a document fits into no
   // step, with Leftover::kPad; the step needs too many samples; more than kCarryMax pieces would be
-  // carried over. Or the error with which a length was asked for. The cursor then stays where it
+  // carried over. Or the error that SampleLengths::of() returned. The cursor then stays where it
   // was.
   [[nodiscard]] base::Result<StepPlan> next();
 

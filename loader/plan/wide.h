@@ -1,5 +1,6 @@
 #pragma once
-// A number in which products of two 64-bit numbers fit: plans use no doubles.
+// A number in which products of two signed 64-bit numbers fit, but not all products of two unsigned
+// ones: plans use no doubles.
 
 namespace robustrun::loader {
 

@@ -2,8 +2,8 @@
 // The micro-batches of one rank in their order: while the rank computes on one, a thread makes the
 // next one ready. An error is that of its batch, and is returned when that batch is asked for.
 //
-// Memory: of the batch that ready() returned and of others that the caller holds, of the next one,
-// and one spare.
+// There is memory for the batch that ready() returned, for those that the caller still holds, for
+// the next one, and one spare.
 //
 // Used by one thread. fork(2) copies no threads: in a child process the first call makes a new
 // feed, which opens its own files, and goes on after the batch that was received last.
@@ -41,8 +41,9 @@ class ReadAhead {
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
   // Waits until ready() would return at once, be it with an error; returns whether it would. Ends
-  // after `within`, or earlier because of a signal. Errors: the thread cannot be started, or, in a
-  // new reader after a fork or a failed start, those of Feed::anew(); not those of a batch.
+  // after `within`, or earlier because of a signal. Errors: the thread cannot be started; or those
+  // of Feed::anew(), if the feed must be made anew (after a fork, a failed start, a failed seek()
+  // or an exception). The error of a batch is none of these: ready() returns it.
   [[nodiscard]] base::Result<bool> wait(std::chrono::milliseconds within);
   // What the thread reads at the moment.
   [[nodiscard]] std::optional<Feed::Reading> reading() const;

@@ -21,7 +21,7 @@ struct OperationHands {
 // `hub` and everything that the hands use must outlive the server.
 [[nodiscard]] std::vector<ControlServer::Row> operation_rows(OutputHub& hub, OperationHands hands);
 
-// `since`, `rank`: as of StatusChanges::since.
+// `since`, `rank`: the parameters `version` and `rank` of StatusChanges::since().
 [[nodiscard]] ControlFields changes_request(std::uint64_t since, std::optional<std::uint32_t> rank);
 
 }  // namespace robustrun::supervisor

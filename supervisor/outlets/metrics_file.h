@@ -1,8 +1,10 @@
 #pragma once
-// The file of --metrics-file: replaced by rename, so that a reader always sees a whole page.
+// The file of --metrics-file: replaced by rename, so that a reader always sees a whole page. A FIFO
+// or a character device is written in place.
 //
-// Used on the driver's loop; a thread writes one page at a time. While the disk is full or dead,
-// pages are lost; this is logged once, and once more when the file can be written again.
+// Used on the driver's loop; a thread writes one page at a time. While the disk is full or fails,
+// pages are lost; this is logged once, and once more when the file can be written again. While the
+// disk hangs, pages are left out without a line in the log.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -6,19 +6,21 @@
 // explains; a group stops doing steps, or does them more slowly than before (pace_watch.h); in a
 // group without steps and collectives, time alone. There are two thresholds: a suspicion is
 // examined and reported at once (one that names only a phase, or no rank, after kVagueSaidAfter); a
-// conviction ends the attempt. It needs the same verdict twice in a row, and then one of three: the
-// worker shows no sign of going on, the finding cannot come right by itself (each for a time of its
-// own: kConvict… in supervisor/limits.h), or the hang has lasted for --hang-timeout (then it
-// suffices that the same operation is unfinished). A conviction comes sooner if, for the time
-// `hang_still` and in at least kStillLooksMin looks, the rank does nothing in the script but sleep
-// or wait for a lock (tracer/analysis/accuse.h), while agents or steps show that something is late.
+// conviction ends the attempt. It needs the same verdict twice in a row, and one of: the worker
+// shows no sign of going on; the finding cannot come right by itself (for these two the hang must
+// have lasted for kConvict… in supervisor/limits.h); the hang has lasted for --hang-timeout. In the
+// last case the two verdicts may differ, if both are about the same unfinished operation. A
+// conviction comes sooner if, for the time `hang_still` and in at least kStillLooksMin looks, the
+// rank does nothing in the script but sleep or wait for a lock (tracer/analysis/accuse.h), while
+// agents or steps show that something is late.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before, plus
-// kLookInterval. A hang that ended an attempt is no habit: when it returns, it is reported at once.
-// Its conviction then needs twice the time (not of --hang-timeout), and does not come sooner for a
-// rank that is still. Otherwise an intended pause could be convicted three times in one line, which
-// ends the run (crash loop).
+// kLookInterval. A hang that ended an attempt does not become a habit. When it returns, it is
+// reported at once, unless it was a habit before. Its conviction then needs twice kConvictStopped
+// or kConvictStill (--hang-timeout and kConvictFinal stay as they are), and does not come sooner
+// for a rank that is still. Otherwise an intended pause could be convicted three times in one line,
+// which ends the run (crash loop).
 //
 // R12 of docs/diagnosis.md: the script of a process has returned, but the process lingers, and
 // every other process has ended or lingers, too. That fails no attempt. It is reported after
@@ -58,7 +60,8 @@ class HangWatch {
   // A worker has a process group. Before that, signals for stacks could hit it while it connects to
   // its peers.
   void note_group(base::Nanos now);
-  // A worker has ended with 0: others may linger in a group of any kind.
+  // A worker has ended with 0. From now on there are looks by time alone, as after note_group():
+  // other workers may linger (R12), also where no process group was reported.
   void note_ended(base::Nanos now) { note_group(now); }
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);

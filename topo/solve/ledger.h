@@ -19,7 +19,8 @@ class Ledger {
   [[nodiscard]] Cost cost() const;
   [[nodiscard]] std::int64_t worst() const { return cost().worst; }
   [[nodiscard]] const Assignment& assignment() const { return assignment_; }
-  // Number of free nodes of class `which` below switch `at`.
+  // Number of free nodes of class `which` below switch `at`. Only meaningful while no capacity is
+  // exceeded: move() does not check that, and the number then wraps.
   [[nodiscard]] std::uint32_t room(std::uint32_t which, std::uint32_t at) const {
     return room_[which * problem_.switches + at];
   }
@@ -38,8 +39,8 @@ class Ledger {
 
   const LevelProblem& problem_;
   Assignment assignment_;
-  std::vector<std::uint32_t> room_;                  // as LevelProblem::capacities
-  std::vector<std::vector<std::uint32_t>> counts_;   // by family, then group and switch
+  std::vector<std::uint32_t> room_;  // as LevelProblem::capacities
+  std::vector<std::vector<std::uint32_t>> counts_;  // by family, then group and switch
   std::vector<std::vector<std::uint32_t>> touched_;  // by family, then group: number of switches
   std::vector<std::vector<std::uint32_t>> tally_;  // by family, then number of switches: groups
   std::vector<std::vector<std::uint32_t>> first_;  // by family, then place: index in groups_

@@ -70,8 +70,9 @@ struct Absent {
 // Members without a record that are missing from operations which all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // Missing from an operation from which no other member can be missing; or possibly missing from
-  // more of the remaining operations than any other rank.
+  // Members that some operation lacks, if it can lack no other. Then, among the operations that may
+  // lack one of several: the member that may be missing from most of them; and so on for the rest,
+  // as long as one member leads.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and the ones that cannot be told apart
 };

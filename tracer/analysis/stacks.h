@@ -37,14 +37,15 @@ struct Whereabouts {
   std::string place;  // "train.py:87", of the innermost frame in the user's code; may be empty
   std::string function;  // "load_batch", of that frame; empty at module level
   std::string holder;  // kGilHeld: "thread loader-1 in feed.py:12"
-  // kUserCode: the innermost frame is in the user's code, or in Python's threading.py, where it
-  // waits for a lock, called directly from the user's code. Not: in another function of a library.
+  // Whatever the reason: the innermost frame is in the user's code, or in Python's threading.py,
+  // where it waits for a lock, called directly from the user's code. Not: in another function of a
+  // library.
   bool is_in_own_line = false;
   bool is_in_pythons_wait = false;  // is_in_own_line, and the innermost frame is in threading.py
 };
 
 // Where the main thread is. If the worker's record says that it waits for training data, the reason
-// is kDataLoader, whatever its stack shows. Without a stack and such a wait: kUnknown.
+// is kDataLoader, whatever its stack shows. kUnknown if there is neither a stack nor such a wait.
 [[nodiscard]] Whereabouts whereabouts(const Evidence& evidence);
 
 // "data loader"; empty for kUnknown and kUserCode.
@@ -70,8 +71,8 @@ enum class OtherThreads : std::uint8_t {
 };
 [[nodiscard]] OtherThreads other_threads(const Evidence& evidence);
 
-// Ranks whose main threads have equal stacks (Python's; native ones of ranks without): indices,
-// ascending.
+// Ranks whose main threads have equal stacks (Python's; of a rank that has none, its native one):
+// indices, ascending.
 struct SameStack {
   std::vector<std::uint32_t> members;
   std::string place;  // describe() of the stack, or its innermost function

@@ -2,11 +2,12 @@
 // Rule R0: which rank waits for which, from the earliest unfinished operation of every rank in
 // every communicator.
 //
-// A rank inside an operation waits for every member that has not come as far, and for dead and
-// frozen members. A rank whose GPU has not reached its operation waits for no peer, only for its
-// own older work. Point-to-point operations are matched by counting them per peer and direction. A
-// rank that others wait for and that waits for no rank is a sink: the culprit, unless it is an
-// unseen member. Ranks that wait for each other without an exit form a knot.
+// A rank inside an operation waits for every member that has not come as far, and for dead or
+// stopped members, unless they did their part before. A rank whose GPU has not reached its
+// operation waits for no peer, only for its own older work. Point-to-point operations are matched
+// by counting them per peer and direction. A rank that others wait for and that waits for no rank
+// is a sink: the culprit, unless it is an unseen member. Ranks that wait for each other without an
+// exit form a knot.
 //
 // In one communicator, ranks that have come equally far wait for the same members. So the graph has
 // one auxiliary vertex for each such level, through which all edges lead: their number stays
@@ -38,7 +39,7 @@ enum class Guilt : std::uint8_t {
   kStopped,
   kQueued,  // its own GPU has not reached an operation
   kBehind,  // inside an operation that a peer has finished
-  kCalled,  // inside the library's call, which does not launch the operation
+  kCalled,  // has called the operation, but the library's call has not launched it
   kAbsent,  // has not entered, and is in no other operation
   kOccupied,  // inside another operation that all have entered: no conclusion
 };
@@ -61,8 +62,9 @@ class WaitGraph {
   // Longest first.
   [[nodiscard]] const std::vector<Wait>& waits() const { return waits_; }
   [[nodiscard]] base::Nanos longest_wait() const;
-  // Sinks, ascending; without those for which the waits are short compared with the longest, unless
-  // the job is at rest, or the sink is dead, stopped or behind.
+  // Sinks, ascending. Unless the job is at rest, a sink is left out if all waits that lead to it
+  // are short compared with the longest wait of the job; one that is dead, stopped or behind never
+  // is.
   [[nodiscard]] const std::vector<Blame>& blames() const { return blames_; }
   // Communicators whose members wait for an unseen member.
   [[nodiscard]] const std::vector<std::uint32_t>& unseen() const { return unseen_; }

@@ -1,6 +1,7 @@
 #pragma once
-// Facts that an agent reports and the supervisor's core takes as they are: those without a local
-// rank.
+// Facts that an agent reports and that the supervisor's core takes unchanged. Reports that name a
+// local rank are not here, as the driver first translates it to a rank (but StageTimeOf serves
+// both).
 //
 // These structs serve both as messages (messages.h) and as journal events (supervisor/core/types/),
 // so that their fields are listed once. Field numbers are never reused and enumerators only
@@ -249,8 +250,8 @@ struct KeptCopy {
   bool here = false;  // a complete copy in the memory of its own node
   bool at_peer = false;  // a complete copy, perhaps of an older step, in its peer's memory
   std::uint64_t step = 0;  // of the newest complete copy here; if `here` is false, at the peer
-  // None: an older agent, no memory to hold copies, or no copy made yet in this attempt; never in a
-  // journal.
+  // None if the agent is older, has no memory to hold copies, or has made no copy yet in this
+  // attempt. In a journal it is always none.
   std::optional<RoundPart> part{};
   bool operator==(const KeptCopy&) const = default;
   template <class V>
@@ -264,7 +265,7 @@ struct KeptCopy {
 };
 
 // The copies of the node's own ranks. Sent at once when anything but a `step` changes, else at most
-// once a second; omits ranks that have never copied anything.
+// once a second; omits ranks that have no complete copy anywhere at present.
 struct CopiesKept {
   base::Attempt attempt;
   std::vector<KeptCopy> copies;

@@ -33,7 +33,8 @@ class FrameReader {
   // Refuses messages (and so frames) above `size` bytes with kLimit; initially kMessageBytesMax.
   void limit_messages(std::size_t size) { message_bytes_max_ = size; }
   // Provides at least `size` bytes at the end of the buffer for a read(2) into it; commit() then
-  // says how many came. Either call invalidates the result of an earlier prepare().
+  // says how many came. The span is valid until the next call of prepare(), commit(), feed() or
+  // release_if_empty().
   [[nodiscard]] std::span<char> prepare(std::size_t size);
   void commit(std::size_t size);
   void feed(std::string_view bytes);

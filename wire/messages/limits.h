@@ -48,17 +48,19 @@ inline constexpr std::size_t kNodeAddressesMax = 64;  // of one node, in Hello
 // store accepts every address.
 inline constexpr std::size_t kStoreClientsMax = 65536;
 inline constexpr int kListenBacklog = 4096;
+// Connections that a listener accepts before other handlers of the loop get a turn.
 inline constexpr int kAcceptsPerTurn = 32;
-// The same for a listener that keeps places for known peers. More, because a known peer waits
-// behind strangers in the kernel's queue, and between two turns each of their handshakes may take a
-// step.
+// As kAcceptsPerTurn, for a listener that keeps places for known peers. It accepts more, because
+// strangers may be ahead of a known peer in the kernel's queue, and all handshakes of those already
+// accepted may take a step between two turns.
 inline constexpr int kAcceptsPerTurnOfMany = 512;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.
 inline constexpr std::chrono::milliseconds kConnectMax{3000};
 inline constexpr std::chrono::milliseconds kHandshakeMax{10000};
 // Pause before accepting again when descriptors or memory have run out.
 inline constexpr std::chrono::milliseconds kAcceptRetry{100};
-// Pending connections to an agent from hosts that may be its supervisor.
+// Dialer::answer(): connections that other hosts have opened to this agent, and of which it is not
+// known yet whether its supervisor is at the other end.
 inline constexpr std::size_t kAnswersMax = 8;
 inline constexpr int kRefusalLinesPerMinute = 10;
 inline constexpr std::size_t kRefusalTextBytesMax = 300;

@@ -7,8 +7,8 @@
 namespace robustrun::supervisor {
 
 // Fills phases, recovery, warm, cold and the members about steps before, after and lost of
-// `incident`. Its attempt failed at `seen_at`, as the core learnt at `handled_at`, and was replaced
-// by `next`.
+// `incident`. `failed` is the attempt in which the incident happened, at `seen_at`; the core learnt
+// of it at `handled_at`. `next` is the attempt that followed.
 void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
                        base::Nanos seen_at, base::Nanos handled_at, Incident& incident);
 

@@ -50,7 +50,8 @@ struct PlaceCopies {
   std::vector<CopyRoute> send, hold, fetch;
 };
 
-// Save the copies that the node keeps of these ranks, in their names. Answered by HeldCopiesSaved.
+// Save the copies that the node keeps of these ranks to disk, on behalf of those ranks. Answered by
+// HeldCopiesSaved.
 struct SaveHeldCopies {
   base::NodeId node;
   base::Attempt attempt;  // the attempt whose workers made them

@@ -2,8 +2,9 @@
 // Machines that were left out and are tested again; one that passes takes part again. While the run
 // waits for nodes, each machine of a host list that was left out gets a full check after a growing
 // delay; if its agent is gone, it is launched first. Machines that were evicted together are tested
-// at once, and a fit one comes back as a spare. A machine returns at most kReturnsMax times in a
-// run, as a fault that no test finds must not keep the run busy for ever.
+// right after their eviction, while the run goes on, and a fit one comes back as a spare. A machine
+// returns at most kReturnsMax times in a run, as a fault that no test finds must not keep the run
+// busy for ever.
 //
 // In an open group a repaired machine joins by itself. The memory is in NodeState.
 
