@@ -6,7 +6,7 @@ The page cache is dropped before each restore. Copies: steps of a second, with a
 each rank after each step. Warm restart: from SIGKILL of one rank until both ranks have their state
 again, from copies in the agent's memory and from a checkpoint on disk, beside torchrun with
 torch.save. torch.load finds its file in the page cache; robustrun reads past it. A torchrun whose
-gloo connects to ports of the previous attempt waits for half an hour; it counts as PEER_WAIT_S.
+gloo connects to ports of the previous attempt waits for half an hour: it is absent.
 """
 
 import json
@@ -187,11 +187,6 @@ def restarts(rounds, mib):
 
 
 def beside_torchrun(name, ours, torchrun):
-    if not all(torchrun) and len(torchrun) > 1:  # a hang of it counts as PEER_WAIT_S
-        counted = [one if one else PEER_WAIT_S for one in torchrun]
-        return Figure(name, "s", ours, counted, "less",
-                      statistics.median(ours) < statistics.median(counted),
-                      with_peer(ours, torchrun, "torchrun")[2])
     ours, peer, absent = with_peer(ours, torchrun, "torchrun")
     met = statistics.median(ours) < statistics.median(peer) if peer else None
     return Figure(name, "s", ours, peer, "less", met, absent)

@@ -173,4 +173,4 @@ def figures(ours, peer):
 
 
 def steps_in_words(step):
-    return f"{step:.3g} s" if step else f"none within {step.seconds:.0f} s"
+    return f"{step:.3g} s" if step else f"none: it {step.what} within {step.seconds:.0f} s"

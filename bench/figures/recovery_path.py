@@ -158,7 +158,7 @@ def case_figures(case, all_ours, torchrun, *ft_readings):
         if theirs:
             print(f"    {name}: {in_words(theirs)}" + (f"; {absent}" if absent else ""))
         most_ms = 1000 * case.most_s
-        met = statistics.median(totals(ours)) <= most_ms and not failed
+        met = bool(ours) and statistics.median(totals(ours)) <= most_ms and not failed
         if not theirs:
             met = None if met else False
         elif median_ratio(totals(ours), totals(theirs)) > case.share:

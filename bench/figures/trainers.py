@@ -115,7 +115,8 @@ def measure(quick):
         if lost == len(ours):
             sys.exit(f"{name}: robustrun did no step within {ours[0].seconds:.0f} s")
         readings, theirs, absent = with_peer(ours, peers, "torchrun")
-        met = (median_ratio(readings, theirs) <= SHARE_MAX and not lost) if theirs else None
+        met = median_ratio(readings, theirs) <= SHARE_MAX if theirs else None
+        met = False if lost else met
         yield Figure(
             f"kill to next step, {name}", "ms", readings, theirs,
             f"at most {SHARE_MAX:.2g} of torchrun", met,

@@ -246,7 +246,8 @@ class Ahead:
         source = self._sources[number]
         source.look_ahead()
         piece = source.piece_of(sample)
-        self._begins = True
+        # Another rank may have loaded its state before this one's, whose positions count here.
+        self._begins = self._begins or not name
         if self._needs.get(name, ())[:2] != piece:
             self._needs[name] = (*piece, time.monotonic())
             if not source.has_told(*piece):

@@ -42,6 +42,10 @@ class Text:
         self._plain = file_format == "jsonl" and not path.endswith((".gz", ".zst"))
         self.records = None  # is_known() finds it
         self.digest = None  # of the places of the records
+        self._lines = None  # with which pieces begin, and the end: of JSON lines
+
+    def __getstate__(self):
+        return dict(self.__dict__, _lines=None)  # processes that tokenize do not need it
 
     @property
     def unit(self):
@@ -138,12 +142,15 @@ class Text:
 
     def skipped(self):
         """{number of the line or row: error}"""
-        found = {}
+        found, names = {}, []
         with contextlib.suppress(FileNotFoundError):
-            for name in os.listdir(self.folder):
-                if name.startswith(_SKIP) and name[len(_SKIP):].isdecimal():
-                    with open(os.path.join(self.folder, name)) as file:
-                        found[int(name[len(_SKIP):])] = file.read()
+            names = os.listdir(self.folder)
+        for name in names:
+            if name.startswith(_SKIP) and name[len(_SKIP):].isdecimal():
+                # One may be removed meanwhile (piece_maker.py).
+                with contextlib.suppress(FileNotFoundError), \
+                        open(os.path.join(self.folder, name)) as file:
+                    found[int(name[len(_SKIP):])] = file.read()
         return found
 
     def skip_path(self, number):
@@ -153,7 +160,9 @@ class Text:
         """Number of the piece with a record (line or row); None if there is no such record."""
         if self._format != "jsonl":
             return (record - 1) // RECORDS if 1 <= record <= self.records else None
-        lines = [line for _, line in self._found()["starts"]]
+        if self._lines is None:
+            self._lines = array.array("Q", (line for _, line in self._found()["starts"]))
+        lines = self._lines
         return bisect.bisect_right(lines, record) - 1 if lines[0] <= record < lines[-1] else None
 
     def skips_of(self, number):

@@ -40,11 +40,6 @@ class Skips:
         self._upto = dict.fromkeys(self._places, 0)
         self._read = {number: set() for number in self._places}  # pieces
 
-    @property
-    def may_be(self):
-        """Whether the state matters before any piece is made."""
-        return bool(self._places)
-
     def move(self, cursor):
         """The training has drawn samples up to this cursor. DataError if a piece that it has drawn
         from lacks a skip of the loaded state."""

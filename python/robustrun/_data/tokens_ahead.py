@@ -2,7 +2,7 @@
 
 Of the ranks of a machine one has the process that tokenizes (ahead.py): the one with the lock. The
 others wait for the pieces; if the one ends, another takes the lock. If the process stands still, it
-is replaced, or another rank has one without the lock: two that tokenize do no harm.
+is replaced, or another rank has one, by a second lock: two that tokenize do no harm.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import select
 import stat
 import struct
 import subprocess
@@ -27,7 +28,7 @@ _LOOK_EVERY_S = 0.2
 _NEED_AGAIN_S = 1.0
 _END_S = 5
 _STARTS_MAX = 5  # without a batch
-STILL_LOOKS = 150  # for which the process has shown no life
+STILL_LOOKS = 150  # for which the process has shown no life; without the lock twice as many
 _START_LOOKS = 450  # more, for its start
 _owned = {}  # lock → process that has it: a process's own locks do not keep it out
 _PROGRAM = ("import sys; sys.path[:0] = [%r]; from robustrun._data.ahead import main; "
@@ -65,7 +66,8 @@ class _Place:
             if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
                 raise DataError("%s is not a folder of this user" % self.folder)
         self.prefix = os.path.join(self.folder, "data-ahead-%s" % self.job)
-        self.lock, self.alive = self.prefix + ".lock", self.prefix + ".alive"
+        self.lock, self.second = self.prefix + ".lock", self.prefix + ".second"
+        self.alive = self.prefix + ".alive"
 
 
 class TokensAhead:
@@ -78,10 +80,11 @@ class TokensAhead:
         self._place = _Place(values, folder, self._folders)
         self._pid = os.getpid()
         self._lock = None  # file: this rank has the process, or should
+        self._second = None  # file: this rank has one, as the first stands still
         self._process = None
         self._starts = 0
         self._looked = 0
-        self._alive = None  # time of the last sign of life
+        self._alive = False  # time of the last sign of life; False: not looked at
         self._still = -_START_LOOKS  # looks since then
         self._at = {"positions": [0] * len(values["source"]), "step": 0}
         self._begins = False
@@ -136,7 +139,8 @@ class TokensAhead:
     def look(self):
         """Sees to it that a process tokenizes on this machine. DataError if that found an error."""
         if self._pid != os.getpid():  # forked: its parent has them
-            self._pid, self._lock, self._process = os.getpid(), None, None
+            self._pid, self._process = os.getpid(), None
+            self._lock = self._second = None
         if time.monotonic() - self._looked < _LOOK_EVERY_S:
             return
         self._looked = time.monotonic()
@@ -150,8 +154,13 @@ class TokensAhead:
             self._process.wait()
         if self._process is not None:
             self._hear_last()
-        if self._lock is None and not self._take_lock():
+        if self._lock is None:
+            self._lock = self._taken(self._place.lock)
+        if self._lock is None:
             if not stands_still:
+                return
+            self._second = self._second or self._taken(self._place.second)
+            if self._second is None:
                 return
             print("robustrun: the process that tokenizes for process %s, which has the lock %s, "
                   "stands still; this rank has one of its own" % (self._holder(), self._place.lock),
@@ -170,9 +179,11 @@ class TokensAhead:
         except OSError:
             alive = None
         if alive != self._alive:
-            self._alive, self._still = alive, 0
+            if self._alive is not False:
+                self._still = 0
+            self._alive = alive
         self._still += 1
-        if self._still < STILL_LOOKS:
+        if self._still < STILL_LOOKS * (2 if self._lock is None else 1):
             return False
         self._still = 0
         return True
@@ -189,10 +200,11 @@ class TokensAhead:
             return "?"
         return str(struct.unpack("@hhqqi4x", found)[4] or "?")
 
-    def _take_lock(self):
-        path = self._place.lock
+    @staticmethod
+    def _taken(path):
+        """The file of a lock; None: another process, or another loader of this one, has it."""
         if _owned.get(path) == os.getpid():
-            return False
+            return None
         file = open(path, "a")
         try:
             # Not flock(): a child that was forked would hold it, too.
@@ -200,23 +212,26 @@ class TokensAhead:
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 file.close()
-                return False
+                return None
             # A file system without locks: two that tokenize do no harm.
-        self._lock = file
         _owned[path] = os.getpid()
-        return True
+        return file
 
     def _unlock(self):
         if self._lock is not None:
-            _owned.pop(self._lock.name, None)
-            pieces.remove(self._lock.name)  # two that tokenize do no harm
             pieces.remove(self._place.alive)
-            self._lock.close()
-            self._lock = None
+        for lock in self._lock, self._second:
+            if lock is not None:
+                _owned.pop(lock.name, None)
+                pieces.remove(lock.name)  # two that tokenize do no harm
+                lock.close()
+        self._lock = self._second = None
 
     def _start(self):
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         self._still = -_START_LOOKS
+        if self._lock is not None:
+            pieces.remove(self._place.alive)  # of an earlier one
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM % package], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
@@ -234,10 +249,13 @@ class TokensAhead:
     def _send(self, value):
         if self._process is None or self._pid != os.getpid():
             return
-        try:
-            print(json.dumps(value), file=self._process.stdin, flush=True)
-        except OSError:
-            pass  # it has ended; look() starts another one, which gets all of it
+        # A thread of it reads what comes. If the pipe is full, it stands still: look() starts another
+        # one, which gets all of it; also if it has ended.
+        with contextlib.suppress(OSError):
+            if select.select([], [self._process.stdin], [], 0)[1]:
+                print(json.dumps(value), file=self._process.stdin, flush=True)
+            else:
+                self._process.kill()
 
     def _hear_last(self):
         """DataError if the process ended with one."""

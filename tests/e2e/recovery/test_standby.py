@@ -519,8 +519,7 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
     assert told in robustrun.run("report", "-v", str(robustrun.newest_run())).text
 
 
-@pytest.mark.parametrize("options", [
-    pytest.param(("--standby=off",), marks=pytest.mark.nightly), ("--compat=torchrun",)])
+@pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
     # torchrun's workers have no robustrun to import.
     script = LIGHT.replace(STEP, "") if "--compat=torchrun" in options else LIGHT

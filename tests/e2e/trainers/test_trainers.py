@@ -87,7 +87,7 @@ class Contest:
 
 
 def test_a_script_in_the_shape_of_nanogpt(robustrun):
-    finished = Contest(robustrun, "nanogpt_job.py", "--out_dir={}").check()
+    finished = Contest(robustrun, "nanogpt_job.py", "--out_dir={}").check(env={"LIGHT_TORCH": "1"})
     assert "Resuming training from killed" in finished.text
 
 
