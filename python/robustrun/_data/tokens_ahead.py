@@ -249,8 +249,8 @@ class TokensAhead:
     def _send(self, value):
         if self._process is None or self._pid != os.getpid():
             return
-        # A thread of it reads what comes. If the pipe is full, it stands still: look() starts another
-        # one, which gets all of it; also if it has ended.
+        # A thread of it reads what comes, so it stands still if the pipe is full. look() starts
+        # another one, which gets all of this; also if it has ended.
         with contextlib.suppress(OSError):
             if select.select([], [self._process.stdin], [], 0)[1]:
                 print(json.dumps(value), file=self._process.stdin, flush=True)
