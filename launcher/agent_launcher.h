@@ -30,6 +30,9 @@ struct AgentEnd {
   std::string why;
   // False: as far as the launcher can tell, the machine itself does not answer any more.
   bool node_answers = true;
+  // Not empty: another try would fail alike until a person changes something. `why` in short, the
+  // same for all nodes that have this trouble ("its host key is unknown").
+  std::string lasting{};
 };
 
 class AgentLauncher {

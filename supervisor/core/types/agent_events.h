@@ -33,11 +33,13 @@ struct AgentLost {
   std::string why;
   bool node_answers = true;  // false: the whole machine seems to be lost
   base::Nanos silent{};      // time since it was last heard of
+  std::string lasting{};     // as AgentEnd::lasting (launcher/agent_launcher.h)
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
     v(2, "node_answers", node_answers);
     v(3, "silent", silent);
+    v(4, "lasting", lasting);
   }
 };
 

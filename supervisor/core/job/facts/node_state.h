@@ -25,6 +25,7 @@ struct NodeState {
   bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
   bool lacks_program = false;  // script, folder or interpreter is missing, as likely on all nodes
+  bool unreported = false;  // that its agent could not be started is to be reported (agents.h)
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
   // Of the current agent, and of those before it (agents.h).
@@ -36,6 +37,7 @@ struct NodeState {
   base::Nanos retry_at{};  // when a lost agent is launched again
   std::string address;  // numeric; from the agent or the spec
   std::string trouble;  // how the last agent was lost, or why the node is unfit
+  std::string lasting;  // of `trouble`; as AgentLost::lasting
   std::string listens;  // endpoint of its agent; empty: none
   std::string bulk;  // endpoint for copies in memory; empty: none
   // The agent's last finding that could explain a failure, and its time; times of recent findings
@@ -85,6 +87,8 @@ struct NodeState {
     v(27, "leaving", leaving);
     v(28, "drained", drained);
     v(29, "left_drained", left_drained);
+    v(31, "unreported", unreported);
+    v(32, "lasting", lasting);
   }
   [[nodiscard]] bool may_work() const { return !unfit && !leaving; }
   [[nodiscard]] bool is_there() const { return agent == Agent::kJoined && may_work(); }

@@ -191,7 +191,7 @@ TEST_CASE("a check of nodes that all fail names their number, and no later try")
           fmt::format("the agent of node{} cannot be started: no route to host", node));
   }
   CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-        "none of the 3 nodes can be checked: node0: no route to host");
+        "none of the 3 nodes can be checked: node[0-2]: no route to host");
 }
 
 TEST_CASE("the end for want of nodes names the cause of every missing one") {
