@@ -60,6 +60,10 @@ std::vector<std::string> srun_argv(const SlurmOptions& options,
   return argv;
 }
 
+std::string agent_log(const SlurmOptions& options, unsigned number, std::uint32_t node) {
+  return fmt::format("{}/agent.{}.{}.log", options.folder, number, node);
+}
+
 std::string srun_log(const SlurmOptions& options, unsigned number) {
   return fmt::format("{}/srun.{}.log", options.folder, number);
 }

@@ -53,6 +53,9 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> srun_argv(const SlurmOptions& options,
                                                  const std::vector<std::string>& nodes,
                                                  unsigned number);
+// Of the agent on the step's node number `node`, on that machine.
+[[nodiscard]] std::string agent_log(const SlurmOptions& options, unsigned number,
+                                    std::uint32_t node);
 [[nodiscard]] std::string srun_log(const SlurmOptions& options, unsigned number);
 // `own`: our environment.
 [[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,

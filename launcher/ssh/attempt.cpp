@@ -288,6 +288,12 @@ void SshAttempt::on_exit(const SshEnd& end) {
     return lose(what + how, false);
   }
   if (!is_agent()) return report(code == 0 ? "" : "robustrun failed there: " + how, true);
+  const auto at = words.find(kAgentSays);
+  if (code == kExitBadInput && at != std::string::npos) {
+    is_bad_input_ = true;
+    const std::string said = words.substr(at + kAgentSays.size());
+    return lose(said, false, said);
+  }
   lose("the agent on " + host_->host.name + " (pid " + std::to_string(remote_pid_) +
            ") ended: " + how,
        false);
@@ -371,7 +377,7 @@ void SshAttempt::report(const std::string& why, bool node_answers) {
     if (*link != nullptr) std::exchange(*link, nullptr)->close();
   }
   const auto on_lost = std::exchange(on_lost_, nullptr);
-  if (on_lost) on_lost({why, node_answers, lasting_});
+  if (on_lost) on_lost({why, node_answers, lasting_, is_bad_input_});
 }
 
 }  // namespace robustrun::launcher

@@ -112,6 +112,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   unsigned tries_ = 0;
   std::string trouble_;  // of the last try
   std::string lasting_;  // of the end, as AgentEnd::lasting
+  bool is_bad_input_ = false;
   base::Nanos until_{};  // when robustrun has to have started there
   base::Timer timer_;
   base::Timer slow_timer_;

@@ -366,10 +366,11 @@ def test_every_host_counts_for_itself(farm, over, robustrun):
     finished = over(hosts, *words, "--expect-world=64", "show.py").finish()
     assert finished.code == 94, finished.errors
     assert f"offer {len(cpus) + 1} workers, and 64 are expected" in finished.errors
-    finished = over(hosts, "--hosts=h1", "--nproc-per-node=nosuch", "show.py").finish()
-    assert finished.code == 94, finished.errors
-    assert "h1" in finished.errors
-    assert "Unsupported nproc_per_node value: nosuch" in finished.errors
+    finished = over(hosts, *words[:1], "--nproc-per-node=nosuch", "show.py").finish()
+    assert finished.code == 2, finished.errors
+    said = " ".join(finished.errors.split())
+    assert "the 2 nodes needed: h[1-2]: cannot use --nproc-per-node=nosuch: Unsupported" in said
+    assert said.count("Unsupported nproc_per_node value: nosuch") == 2  # at once, in the report
     hosts.expect_empty()
 
 

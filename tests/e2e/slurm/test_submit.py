@@ -128,6 +128,14 @@ def test_failures_of_the_script_do_not_requeue_the_job(submitted, code, state):
     assert job.cluster.wait_end(job.job) == state
     assert job.cluster.show(job.job)["ExitCode"] == f"{code}:0"
     assert job.cluster.show(job.job)["Restarts"] == "0"
+    # Nor does an option that only the nodes can judge.
+    job.job = job.submit("--nproc-per-node=nosuch")
+    assert job.cluster.wait_end(job.job) == "FAILED"
+    assert job.cluster.show(job.job)["ExitCode"] == "2:0"
+    assert job.cluster.show(job.job)["Restarts"] == "0"
+    said = " ".join(job.output().split())
+    assert "cannot use --nproc-per-node=nosuch: Unsupported nproc_per_node value: nosuch" in said
+    assert "agents/agent.1.0.log" in said
 
 
 def test_a_preempted_training_resumes_from_its_checkpoint_by_itself(submitted, robustrun, tmp_path):

@@ -39,7 +39,10 @@ struct Rig {
                "echo \"$@\" > $here/srun$n/words\n"
                "cat > $here/srun$n/input.new; mv $here/srun$n/input.new $here/srun$n/input\n" +
                answer);
-    script("squeue", "echo '7.0 robustrun-owl'; echo '7.1 other'\n");
+    script("squeue", here +
+                         "case \"$*\" in\n"
+                         "  *--steps*) echo '7.0 robustrun-owl'; echo '7.1 other' ;;\n"
+                         "  *) cat $here/nodes || echo 'n[1-3]' ;;\nesac\n");
     script("scancel", here +
                           "echo \"$@\" > $here/cancelled.new\n"
                           "mv $here/cancelled.new $here/cancelled\n");
@@ -111,6 +114,22 @@ TEST_CASE("an agent's end is reported at once; other agents of its srun are not 
   CHECK(has(rig.ends[1].why, "n2: task 1: Killed"));
   CHECK(rig.ends[1].node_answers);
   CHECK_FALSE(rig.launcher->idle());
+}
+
+TEST_CASE("an agent that ends with an exit code is explained by the last line of its log") {
+  Rig rig(
+      "mkdir -p $here/agents; echo 'robustrun agent: cannot use it' >$here/agents/agent.1.1.log\n"
+      "echo 'srun: error: n[1-2]: tasks 0-1: Exited with exit code 66' >&2; exec sleep 60\n");
+  rig.launch(0, 1);
+  rig.launch(1, 1);
+  REQUIRE(rig.loop.run_until([&] { return rig.ends.size() == 2; }));
+  const std::string logs = rig.folder / "agents/agent.1.";
+  CHECK(rig.ends[1].why == "cannot use it (exit code 66; its log: " + logs + "1.log)");
+  CHECK(rig.ends[1].is_bad_input);
+  CHECK(rig.ends[1].lasting == "cannot use it");
+  // Without a log it is only named.
+  CHECK(has(rig.ends[0].why, "Exited with exit code 66; its log: " + logs + "0.log"));
+  CHECK_FALSE(rig.ends[0].is_bad_input);
 }
 
 TEST_CASE("when srun ends, so do all agents that it started") {

@@ -25,6 +25,7 @@ struct NodeState {
   bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
   bool lacks_program = false;  // script, folder or interpreter is missing, as likely on all nodes
+  bool bad_input = false;  // its agent could not use an option of the run
   bool unreported = false;  // that its agent could not be started is to be reported (agents.h)
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
@@ -87,6 +88,7 @@ struct NodeState {
     v(27, "leaving", leaving);
     v(28, "drained", drained);
     v(29, "left_drained", left_drained);
+    v(30, "bad_input", bad_input);
     v(31, "unreported", unreported);
     v(32, "lasting", lasting);
   }

@@ -26,7 +26,7 @@ void Agents::launch(base::NodeId node) {
   ++state_of.generation.value;
   nodes_.set_presence(state_of, Agent::kLaunched, state_of.unfit);
   nodes_.set_leaving(state_of, false);
-  state_of.ending = state_of.unreported = false;
+  state_of.ending = state_of.bad_input = state_of.unreported = false;
   state_of.lasting.clear();
   state_of.launched_at = orders_.now();
   orders_.give(LaunchAgent{node, state_of.generation});
@@ -42,6 +42,7 @@ void Agents::launch_due() {
 
 void Agents::drop(base::NodeId node, const AgentLost& how) {
   NodeState& dropped = nodes_.at(node);
+  dropped.bad_input = how.bad_input;
   if (dropped.agent == Agent::kLaunched) {
     ++dropped.failed_launches;
   } else if (!dropped.leaving) {

@@ -104,8 +104,9 @@ void Joining::wait_for_more(const GroupChoice& choice) {
   arm_timer(choice.members.size(), choice.any_coming);
 }
 
-// Where only the program is missing, other nodes would not help.
+// Where only the program is missing, or no node can use an option, other nodes would not help.
 int Joining::exit_code_for_too_few(std::size_t there) const {
+  if (nodes_.size() > 0 && std::ranges::all_of(nodes_, &NodeState::bad_input)) return kExitUsage;
   const auto without = static_cast<std::size_t>(std::ranges::count_if(
       nodes_, [](const NodeState& node) { return node.unfit && node.lacks_program; }));
   return without > 0 && there + without >= nodes_.min_wanted()

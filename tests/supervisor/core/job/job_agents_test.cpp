@@ -159,6 +159,26 @@ TEST_CASE("what lasts is not tried again at once, and reported once for all its 
   }
 }
 
+TEST_CASE("an option that no node can use is bad input; if one can, it is a node's fault") {
+  const AgentLost refused{
+      "cannot use --nproc-per-node=gpu", true, {}, "cannot use --nproc-per-node=gpu", true};
+  for (const bool one_joins : {false, true}) {
+    Harness h(make_spec({1, 1}));
+    h.tell(refused, 0);
+    CHECK(h.all<LaunchAgent>().empty());
+    if (one_joins) {
+      h.join(1);
+    } else {
+      h.tell(refused, 1);
+    }
+    CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+          (one_joins ? "only 1 of the 2 nodes needed: node0: cannot use --nproc-per-node=gpu"
+                     : "only 0 of the 2 nodes needed: node[0-1]: cannot use "
+                       "--nproc-per-node=gpu"));
+    CHECK(h.exit_code() == (one_joins ? 94 : 2));
+  }
+}
+
 TEST_CASE("agents lost before anything was started cost nothing, until one is lost in a loop") {
   JobSpec spec = make_spec(std::vector<std::uint32_t>(20, 1));
   spec.restart.max_infrastructure_restarts = 1;
