@@ -483,3 +483,21 @@ def test_a_newer_slurm_queues_a_preempted_job_again_by_itself(robustrun, mode):
     else:
         assert "Slurm queues it again when this script has ended" in asked.errors
         assert not done.exists()
+
+
+def test_a_job_whose_starts_are_all_in_vain_is_not_queued_again(robustrun):
+    tools = robustrun.folder / "tools"
+    tools.mkdir()
+    for name, text in {"scontrol": "touch asked", "sbatch": "touch asked",
+                       "robustrun": "[ $1 = requeue ] && exit 93; exit 94"}.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    robustrun.write("job.py", "")
+    printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py").text
+    script = re.sub("^robustrun=.*", f"robustrun={tools}/robustrun", printed, flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=robustrun.folder, stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, env={"SLURM_JOB_ID": "7", "PATH": f"{tools}:{os.environ['PATH']}"})
+    assert done.returncode == 94
+    assert done.stderr == "robustrun: exit code 94: queueing the job again\n"
+    assert not (robustrun.folder / "asked").exists()
