@@ -232,8 +232,10 @@ class IncidentList {
       out.not_resumed = decision.text;
       return;
     }
-    if (decision.rule == Rule::kEndedEarly && !decision.evidence.empty()) {
+    const bool is_growth = decision.rule == Rule::kGroupGrew;
+    if ((is_growth || decision.rule == Rule::kEndedEarly) && !decision.evidence.empty()) {
       out.cause = decision.evidence.front();
+      out.is_growth = is_growth;
     }
     append_part(out.decision, decision.text, "; ");
     if (decision.looks_like) out.looks_like = decision.looks_like;

@@ -385,7 +385,9 @@ TEST_CASE("a group that grows is an incident without a failure") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}});
   story.group(3, 0, {{{0}, "alpha", "10.0.0.1", 0, 1}}).start(4, 0, 1);
-  story.decide(900, Rule::kGroupGrew, 0, "beta is there: the group grows from 1 to 2 nodes");
+  story.decide(900, Rule::kGroupGrew, 0,
+               "beta is there: the group grows from 1 to 2 nodes; stopping the rank",
+               {"beta is there: the group grows from 1 to 2 nodes"});
   WorkerExited stopped = exited(0, 0, ExitStatus::Kind::kSignaled, 15, 905);
   stopped.stopped_by_us = true;
   story.event(906, stopped).event(907, WorkersGone{Attempt{0}, 0, {}, {}});
@@ -396,8 +398,10 @@ TEST_CASE("a group that grows is an incident without a failure") {
   REQUIRE(report.incidents.size() == 1);
   CHECK_FALSE(report.incidents[0].rank);
   CHECK(report.incidents[0].decision ==
-        "beta is there: the group grows from 1 to 2 nodes; restart");
-  CHECK(render_report(report, {false, 100, Detail::kFull}).find("the group grows") !=
+        "beta is there: the group grows from 1 to 2 nodes; stopping the rank; restart");
+  const std::string text = render_report(report, {false, 100, Detail::kShort});
+  CHECK(text.find("Incident 1 of 1: the group grows, ") != std::string::npos);
+  CHECK(text.find("cause     beta is there: the group grows from 1 to 2 nodes\n") !=
         std::string::npos);
 }
 
