@@ -1,6 +1,7 @@
 #pragma once
 // The bounds of the launcher room, except those of host names (hosts/limits.h).
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,9 @@ inline constexpr int kExitOtherBuild = 65;
 // An option of the run cannot be used on this node: the agent reports which one, and exits with
 // this code. 2 would be taken for an errno of slurmstepd, which could not start it.
 inline constexpr int kExitBadInput = 66;
+// Codes of an agent that has not started, or of the shell that could not start it.
+inline constexpr std::array<int, 4> kAgentStartFailures = {kExitOtherBuild, kExitBadInput, 126,
+                                                           127};
 inline constexpr std::string_view kAgentSays = "robustrun agent: ";  // before each such report
 
 // connections

@@ -112,7 +112,11 @@ int agent_command(std::string_view option) {
   }
   start.self.node = start.credential.node;
   start.self.generation = start.credential.generation;
-  return agent::run_remote_agent(std::move(start));
+  // Our launchers take these codes for an agent that has not started.
+  const int code = agent::run_remote_agent(std::move(start));
+  const bool is_taken =
+      std::ranges::find(launcher::kAgentStartFailures, code) != launcher::kAgentStartFailures.end();
+  return is_taken ? kExitFailed : code;
 }
 
 }  // namespace robustrun::cli

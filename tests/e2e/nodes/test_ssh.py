@@ -347,6 +347,8 @@ def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustru
     assert str(place / ("t.py" if missing == "script" else "inner")) in finished.errors
     assert "is not on this machine" in finished.errors
     assert finished.code == 127, finished.errors
+    # The agents' own end with that code is not taken for a missing robustrun.
+    assert "refused a connection" not in finished.errors
     hosts.expect_empty()
 
 
