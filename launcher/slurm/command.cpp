@@ -116,6 +116,10 @@ std::vector<std::string> cancel_argv(const SlurmOptions& options,
   return argv;
 }
 
+std::vector<std::string> job_nodes_argv(const SlurmOptions& options) {
+  return {options.commands + "/squeue", "--jobs=" + options.job, "--noheader", "--format=%N"};
+}
+
 std::vector<std::string> node_states_argv(const SlurmOptions& options,
                                           const std::vector<std::string>& nodes) {
   return {options.commands + "/sinfo", "--Node", "--noheader", "--nodes=" + base::join(nodes, ","),

@@ -15,6 +15,7 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/tool.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/limits.h"
 #include "launcher/slurm/probe.h"
 #include "launcher/slurm/step.h"
@@ -211,16 +212,46 @@ class SlurmLauncher final : public AgentLauncher {
       if (node.step == number) names.push_back(node.name);
     }
     if (names.empty()) return;
+    ask([argv = job_nodes_argv(options_)] { return output_of(argv); },
+        [this, number, names, why](const base::Result<std::string>& listed) {
+          if (listed && lose_taken(number, *listed)) return start_again(number);
+          find_unusable(number, names, why);
+        });
+  }
+
+  void start_again(unsigned number) {
+    for (Node& node : nodes_) {
+      if (node.step != number) continue;
+      node.step = 0;
+      node.waits = true;
+    }
+    start_soon();
+  }
+
+  // Slurm takes a node that went down out of the job, and may give it to another one.
+  // Returns whether one of the step's nodes is such.
+  bool lose_taken(unsigned number, const std::string& listed) {
+    const auto kept = expand_host_list(base::trim(listed));
+    bool found = false;
+    if (!kept) return found;
+    for (Node& node : nodes_) {
+      if (node.step != number) continue;
+      if (std::ranges::find(*kept, node.name, &Host::name) != kept->end()) continue;
+      AgentEnd end{fmt::format("Slurm has taken it out of job {}", options_.job), false};
+      end.is_gone = true;
+      lose(node, end);
+      found = true;
+    }
+    return found;
+  }
+
+  void find_unusable(unsigned number, const std::vector<std::string>& names,
+                     const std::string& why) {
     ask([argv = node_states_argv(options_, names)] { return output_of(argv); },
         [this, number, why](const base::Result<std::string>& listed) {
           const auto unusable = unusable_nodes(listed ? *listed : std::string());
           if (!lose_unusable(number, unusable, why)) return lose_all(number, why);
-          for (Node& node : nodes_) {
-            if (node.step != number) continue;
-            node.step = 0;
-            node.waits = true;
-          }
-          start_soon();
+          start_again(number);
         });
   }
 

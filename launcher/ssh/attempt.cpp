@@ -377,7 +377,7 @@ void SshAttempt::report(const std::string& why, bool node_answers) {
     if (*link != nullptr) std::exchange(*link, nullptr)->close();
   }
   const auto on_lost = std::exchange(on_lost_, nullptr);
-  if (on_lost) on_lost({why, node_answers, lasting_, is_bad_input_});
+  if (on_lost) on_lost({why, node_answers, lasting_, false, is_bad_input_});
 }
 
 }  // namespace robustrun::launcher

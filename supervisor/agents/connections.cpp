@@ -339,7 +339,7 @@ void AgentConnections::lose(base::NodeId node, const launcher::AgentEnd& end) {
     std::exchange(link.channel, nullptr)->close();
   }
   hands_.on_lost(node, AgentLost{end.why, end.node_answers, clock_.now() - link.heard_at,
-                                 end.lasting, end.is_bad_input});
+                                 end.lasting, end.is_bad_input, end.is_gone});
 }
 
 void AgentConnections::end() {

@@ -165,6 +165,19 @@ TEST_CASE("a step that Slurm refuses is requested again without the nodes that a
   CHECK_FALSE(rig.ends[1].node_answers);
 }
 
+TEST_CASE("a node that Slurm has taken out of the job is gone for good") {
+  Rig rig(
+      "[ $n = 1 ] || exec sleep 60\n"
+      "echo 'srun: error: Unable to create step for job 7: node not available' >&2; exit 1\n");
+  rig.folder.write("nodes", "n1,n3\n");
+  for (const std::uint32_t node : {0U, 1U, 2U}) rig.launch(node, 1);
+  static_cast<void>(rig.input(2));
+  CHECK(has(rig.words(2), "--nodelist=n1,n3"));
+  REQUIRE(rig.ends.size() == 1);
+  CHECK(rig.ends[1].why == "Slurm has taken it out of job 7");
+  CHECK(rig.ends[1].is_gone);
+}
+
 TEST_CASE("a step refused for an unknown reason is given up") {
   Rig rig("echo 'srun: error: Unable to create step for job 7: odd' >&2; exit 1\n");
   rig.launch(0, 1);

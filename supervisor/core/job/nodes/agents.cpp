@@ -58,7 +58,7 @@ void Agents::drop(base::NodeId node, const AgentLost& how) {
   const bool at_once = how.node_answers && how.lasting.empty() &&
                        dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
-  const bool is_over = spec_.nodes[node.value].volunteer || dropped.unfit;
+  const bool is_over = spec_.nodes[node.value].volunteer || dropped.unfit || how.gone;
   dropped.retry_at = is_over           ? kNever
                      : dropped.leaving ? orders_.now() + spec_.group.retry_max
                      : at_once         ? orders_.now()

@@ -35,7 +35,7 @@ class Agents {
   // launched again later, after growing waits, and a spare may take its place (Joining). Only a
   // node that the run cannot do without is tried at once more often; the restart budget limits
   // that. What lasts is not tried again at once. A node whose agent was told to end is left alone
-  // for the longest wait: it may be down for maintenance.
+  // for the longest wait: it may be down for maintenance. One that is gone is left alone for good.
   void drop(base::NodeId node, const AgentLost& how);
   // Drops agents whose hello is overdue, then launches those that are due.
   void look_after();

@@ -179,6 +179,21 @@ TEST_CASE("an option that no node can use is bad input; if one can, it is a node
   }
 }
 
+TEST_CASE("a node that is gone for good is not launched again") {
+  JobSpec spec = make_spec({1, 1, 1});
+  spec.group.min_nodes = 2;
+  Harness h(spec);
+  h.run();
+  AgentLost gone{"Slurm has taken it out of job 7", false};
+  gone.gone = true;
+  h.tell(gone, 2);
+  CHECK(h.all<LaunchAgent>().empty());
+  h.recover_without(2);
+  h.now += seconds(1000);
+  h.fire(TimerId::kNodes);
+  CHECK(h.all<LaunchAgent>().empty());
+}
+
 TEST_CASE("agents lost before anything was started cost nothing, until one is lost in a loop") {
   JobSpec spec = make_spec(std::vector<std::uint32_t>(20, 1));
   spec.restart.max_infrastructure_restarts = 1;
