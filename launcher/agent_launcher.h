@@ -30,6 +30,11 @@ struct AgentEnd {
   std::string why;
   // False: as far as the launcher can tell, the machine itself does not answer any more.
   bool node_answers = true;
+  // Not empty: another try would fail alike until a person changes something. `why` in short, the
+  // same for all nodes that have this trouble ("its host key is unknown").
+  std::string lasting{};
+  bool is_gone = false;  // the node is no longer the run's to use, for good
+  bool is_bad_input = false;  // lasting, and a wrong option of the run is to blame
 };
 
 class AgentLauncher {

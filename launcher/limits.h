@@ -1,9 +1,11 @@
 #pragma once
 // The bounds of the launcher room, except those of host names (hosts/limits.h).
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace robustrun::launcher {
 
@@ -13,6 +15,13 @@ inline constexpr std::chrono::milliseconds kStraySweepInterval{5};
 // The agent's build differs from its supervisor's (wire::Credential::build): it reports that on its
 // standard error and exits with this code, before it has used the credential.
 inline constexpr int kExitOtherBuild = 65;
+// An option of the run cannot be used on this node: the agent reports which one, and exits with
+// this code. 2 would be taken for an errno of slurmstepd, which could not start it.
+inline constexpr int kExitBadInput = 66;
+// Codes of an agent that has not started, or of the shell that could not start it.
+inline constexpr std::array<int, 4> kAgentStartFailures = {kExitOtherBuild, kExitBadInput, 126,
+                                                           127};
+inline constexpr std::string_view kAgentSays = "robustrun agent: ";  // before each such report
 
 // connections
 inline constexpr std::uint32_t kBastionConnectionsMax = 8;  // MaxStartups of a stock sshd is 10
@@ -63,6 +72,7 @@ inline constexpr std::size_t kSrunLineBytesMax = std::size_t{16}
                                                  << 10;  // the rest of a line is cut
 inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept to explain how it ended
 inline constexpr std::size_t kSrunErrorsShown = 3;
+inline constexpr std::size_t kAgentLogBytesMax = std::size_t{64} << 10;  // of an agent that ended
 inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for a call of Slurm's programs
 // for the address of a node's slurmd
 inline constexpr std::chrono::milliseconds kSlurmAskWait{700};

@@ -60,7 +60,7 @@ base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
 
 // The launcher shows stderr.
 int end_with(int exit_code, std::string_view what) {
-  const std::string line = fmt::format("robustrun agent: {}\n", what);
+  const std::string line = fmt::format("{}{}\n", launcher::kAgentSays, what);
   static_cast<void>(base::write_all(STDERR_FILENO, line));
   return exit_code;
 }
@@ -100,7 +100,7 @@ int agent_command(std::string_view option) {
     const auto workers =
         count_workers(credential->count, "--nproc-per-node=" + credential->count,
                       look_around("robustrun", this_machine()), credential->interpreter);
-    if (!workers) return end_with(kExitFailed, workers.error().what);
+    if (!workers) return end_with(launcher::kExitBadInput, workers.error().what);
     start.self.slots = *workers;
   }
   start.credential = *std::move(credential);
@@ -112,7 +112,11 @@ int agent_command(std::string_view option) {
   }
   start.self.node = start.credential.node;
   start.self.generation = start.credential.generation;
-  return agent::run_remote_agent(std::move(start));
+  // Our launchers take these codes for an agent that has not started.
+  const int code = agent::run_remote_agent(std::move(start));
+  const bool is_taken =
+      std::ranges::find(launcher::kAgentStartFailures, code) != launcher::kAgentStartFailures.end();
+  return is_taken ? kExitFailed : code;
 }
 
 }  // namespace robustrun::cli

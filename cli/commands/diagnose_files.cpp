@@ -14,9 +14,9 @@
 #include <set>
 #include <string_view>
 
+#include "base/core/name_ranges.h"
 #include "base/core/text.h"
 #include "cli/options/limits.h"
-#include "cli/options/name_ranges.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/flight_hosts.h"
 #include "tracer/flight_memberships.h"
@@ -410,7 +410,7 @@ void Gathering::note_missing_ranks() {
   }
   if (missing.empty()) return;
   gathered_.notes.push_back(fmt::format("no data of {} {}", missing.size() == 1 ? "rank" : "ranks",
-                                        name_ranges(missing)));
+                                        base::name_ranges(missing)));
 }
 
 base::Result<Gathered> Gathering::gather(const std::vector<NamedFile>& files) {

@@ -179,7 +179,7 @@ int join(const RunPlan& plan, const Surroundings& around) {
                                             std::move(on_drained));
     };
   }
-  RR_LOG(kInfo, {}, "joining run {} at {}", meeting.id,
+  RR_LOG(kInfo, {}, "joining {} at {}", meeting.id == kNoRunId ? "the run" : "run " + meeting.id,
          base::join(guest.credential.endpoints, ", "));
   return agent::run_remote_agent(std::move(guest));
 }

@@ -301,7 +301,15 @@ int requeue_command(std::span<const std::string> argv, const Surroundings& aroun
   base::Result<Facts> facts;
   const auto journal = find_journal(line->run.empty() ? "slurm-" + number : line->run, around);
   if (journal) {
-    facts = gather(std::filesystem::path(*journal).parent_path(), slurm, around);
+    const std::string directory = std::filesystem::path(*journal).parent_path();
+    if (const VainStarts vain = vain_starts(directory); vain.count == kVainStartsMax) {
+      say(
+          fmt::format("job {} is not queued again: no worker ran in its last {} starts; the last "
+                      "one ended with: {}",
+                      job, vain.count, vain.reason));
+      return supervisor::kExitDoNotRequeue;
+    }
+    facts = gather(directory, slurm, around);
   } else {
     facts = std::unexpected(journal.error());
   }

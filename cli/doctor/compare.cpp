@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/core/name_ranges.h"
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "base/core/wrap.h"
 #include "cli/doctor/render.h"
 #include "cli/options/limits.h"
-#include "cli/options/name_ranges.h"
 
 namespace robustrun::cli {
 namespace {
@@ -139,7 +139,7 @@ class Comparison {
   }
 
   [[nodiscard]] std::string names(const std::vector<std::string>& hosts) const {
-    return hosts.size() == hosts_.size() && hosts.size() > 1 ? "all" : name_ranges(hosts);
+    return hosts.size() == hosts_.size() && hosts.size() > 1 ? "all" : base::name_ranges(hosts);
   }
 
   void add_names(const char* title, const std::vector<std::string>& names) {
@@ -157,7 +157,7 @@ class Comparison {
     std::string line =
         bad.empty() ? fmt::format("nothing is bad on {}", base::counted(hosts_.size(), "host"))
                     : fmt::format("bad: {} of {}: {}", bad.size(),
-                                  base::counted(hosts_.size(), "host"), name_ranges(bad));
+                                  base::counted(hosts_.size(), "host"), base::name_ranges(bad));
     if (warned > 0) line += fmt::format("; warnings on {}", base::counted(warned, "host"));
     return base::wrap_indented(line, columns_, 0) + "\n";
   }

@@ -249,7 +249,7 @@ Result<Rendezvous> plan_rendezvous(const Settings& settings, const Surroundings&
 
   Rendezvous plan;
   const std::string id = settings.text(OptionId::kRdzvId);
-  if (settings.given(OptionId::kRdzvId) && !id.empty() && id != "none") plan.id = id;
+  if (settings.given(OptionId::kRdzvId) && !id.empty() && id != kNoRunId) plan.id = id;
   const bool by_endpoint = !settings.text(OptionId::kRdzvEndpoint).empty();
   plan.standalone = settings.flag(OptionId::kStandalone) ||
                     (where == Where::kHere && is_static(settings) && !by_endpoint &&
@@ -283,7 +283,7 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
                       "--hosts=LIST");
   }
   const std::string id = settings.text(OptionId::kRdzvId);
-  meeting.id = id.empty() ? "none" : id;
+  meeting.id = id.empty() ? kNoRunId : id;
   std::uint16_t& port = meeting.control.port;
   if (is_static(settings)) {
     if (port == 0) port = kStaticPort;

@@ -46,6 +46,8 @@ struct Endpoint {
 [[nodiscard]] base::Result<Endpoint> parse_endpoint(std::string_view text);
 
 // Several nodes that are started by hand and meet at an endpoint.
+inline constexpr const char* kNoRunId = "none";  // torchrun's default for --rdzv-id
+
 struct Meeting {
   enum class Part : std::uint8_t {
     kHost,  // the supervisor is here
@@ -56,7 +58,7 @@ struct Meeting {
   Endpoint control;  // where the supervisor listens
   std::vector<std::string> addresses;  // of control.host, numeric; empty: not known yet
   std::optional<std::uint32_t> node_rank;
-  std::string id;  // --rdzv-id, else "none"; must be the same on every node
+  std::string id;  // --rdzv-id, else kNoRunId; must be the same on every node
   std::optional<base::Nanos> join_timeout;  // of --rdzv-conf
   std::optional<base::Nanos> last_call;
 };

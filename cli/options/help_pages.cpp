@@ -93,9 +93,12 @@ excluded. A host without which the job would not start is not left out, and is n
 `robustrun submit` calls this; in one of your own, `trap '' TERM` comes before it, because Slurm
 ends the script as soon as the job is queued.
 
+After three starts in a row in which no worker ran, it does not queue the job again.
+
 RUN is a run's id or directory; default: slurm-JOB, as `robustrun submit` names it.
 
-Exit codes: 0 queued, 1 Slurm refused, 2 bad input, or not in a Slurm job.
+Exit codes: 0 queued, 1 Slurm refused, 2 bad input, or not in a Slurm job, 93 not queued, because no
+worker ran in the last three starts.
 
 Example:
   robustrun requeue slurm-4711)";

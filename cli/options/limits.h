@@ -66,6 +66,8 @@ inline constexpr int kSlurmUpdateSlack = 5;
 inline constexpr std::chrono::milliseconds kSlurmUpdateMin{500};
 inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names of hosts
 inline constexpr int kRequeueTriesMax = 3;
+// A job is not queued again after so many starts in a row in which no worker ran.
+inline constexpr std::uint32_t kVainStartsMax = 3;
 // status, stop, attach: after this time the supervisor counts as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};

@@ -5,10 +5,13 @@
 #include <map>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "base/core/text.h"
+#include "cli/options/limits.h"
 #include "cli/runs/read_journal.h"
 #include "cli/text/terminal.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {
@@ -17,6 +20,11 @@ constexpr std::string_view kSlurmRun = "slurm-";
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool shows_worker(const supervisor::JournalEntry& entry) {
+  const auto* const event = std::get_if<supervisor::Event>(&entry.what);
+  return event != nullptr && std::holds_alternative<supervisor::WorkerStarted>(event->body);
 }
 
 void finish(RunChain& chain) {
@@ -69,6 +77,23 @@ RunChain chain_of(const std::string& run_directory) {
   }
   finish(chain);
   return chain;
+}
+
+VainStarts vain_starts(const std::string& run_directory) {
+  VainStarts vain;
+  std::vector<KnownRun> starts = chain_of(run_directory).starts;
+  while (!starts.empty() && starts.back().directory != run_directory) starts.pop_back();
+  for (; !starts.empty() && vain.count < kVainStartsMax; starts.pop_back()) {
+    const auto readout = read_journal(starts.back().directory + "/journal");
+    if (!readout || std::ranges::any_of(readout->entries, shows_worker)) break;
+    const supervisor::RunReport report = supervisor::build_report(readout->entries);
+    if (report.exit_code != supervisor::kExitInfrastructure ||
+        report.outcome != supervisor::RunOutcome::kFailed) {
+      break;
+    }
+    if (vain.count++ == 0) vain.reason = report.reason;
+  }
+  return vain;
 }
 
 std::vector<supervisor::EarlierStart> earlier_starts(const std::string& run_directory) {

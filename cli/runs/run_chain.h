@@ -3,6 +3,7 @@
 // and those after requeues slurm-JOB-1, slurm-JOB-2 and so on. Together they are the run that the
 // user submitted.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,16 @@ struct RunChain {
 
 // The chain of the run in this directory, from the folder that holds it. Blocking.
 [[nodiscard]] RunChain chain_of(const std::string& run_directory);
+
+// The newest starts in a row, up to the run in this directory, that asked to be queued again though
+// no worker had started in them.
+struct VainStarts {
+  std::uint32_t count = 0;  // at most kVainStartsMax
+  std::string reason;  // why the newest ended
+};
+// A start that was stopped, by a preemption for one, is none. Blocking; a journal that cannot be
+// read ends the row.
+[[nodiscard]] VainStarts vain_starts(const std::string& run_directory);
 
 // What came before the run in this directory, in order. Blocking; unreadable journals are left out.
 [[nodiscard]] std::vector<supervisor::EarlierStart> earlier_starts(

@@ -68,8 +68,10 @@ case $code in
     # Without the hosts that failed the run. Slurm ends this shell as soon as the job is queued.
     echo "robustrun: exit code $code: queueing the job again" >&2
     trap '' TERM
-    timeout -s KILL 90 "$robustrun" requeue "$run" || scontrol requeue "$job" ||
-      queue_copy || echo "robustrun: the job could not be queued again" >&2
+    # 93: it would not help.
+    timeout -s KILL 90 "$robustrun" requeue "$run" || [ $? -eq 93 ] ||
+      scontrol requeue "$job" || queue_copy ||
+      echo "robustrun: the job could not be queued again" >&2
     ;;
 esac
 )";

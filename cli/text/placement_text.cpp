@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/core/name_ranges.h"
 #include "base/core/text.h"
 #include "base/core/words.h"
-#include "cli/options/name_ranges.h"
 #include "cli/plan/placement_gain.h"
 #include "cli/text/placement_words.h"
 #include "topo/network/step_time.h"
@@ -115,9 +115,9 @@ std::string others_text(const PlacementPlan& plan, std::string_view title,
   std::vector<std::string> names;
   for (const topo::NodeIndex node : nodes) names.push_back(plan.cluster.nodes[node].name);
   const std::string count = fmt::format(" ({})", nodes.size());
-  return fmt::format("{:<11}{}{}\n", title,
-                     clipped(base::printable(name_ranges(names)), columns - 11 - count.size()),
-                     count);
+  return fmt::format(
+      "{:<11}{}{}\n", title,
+      clipped(base::printable(base::name_ranges(names)), columns - 11 - count.size()), count);
 }
 
 std::string switches_text(const PlacementPlan& plan, topo::NodeIndex node) {
@@ -215,7 +215,7 @@ std::string table_by_switch(const PlacementPlan& plan, std::size_t columns) {
   for (const Below& below : switches) {
     if (below.nodes.empty() || ++used > kTableSwitchesMax) continue;
     rows.push_back({clipped(switches_text(plan, below.any), narrow),
-                    clipped(base::printable(name_ranges(below.nodes)), narrow),
+                    clipped(base::printable(base::name_ranges(below.nodes)), narrow),
                     clipped(below.places.text(), narrow), below.ranks.text()});
   }
   std::string out = table_of_cells(rows, columns);

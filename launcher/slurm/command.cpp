@@ -60,6 +60,10 @@ std::vector<std::string> srun_argv(const SlurmOptions& options,
   return argv;
 }
 
+std::string agent_log(const SlurmOptions& options, unsigned number, std::uint32_t node) {
+  return fmt::format("{}/agent.{}.{}.log", options.folder, number, node);
+}
+
 std::string srun_log(const SlurmOptions& options, unsigned number) {
   return fmt::format("{}/srun.{}.log", options.folder, number);
 }
@@ -110,6 +114,10 @@ std::vector<std::string> cancel_argv(const SlurmOptions& options,
   std::vector<std::string> argv = {options.commands + "/scancel", "--signal=KILL"};
   argv.insert(argv.end(), steps.begin(), steps.end());
   return argv;
+}
+
+std::vector<std::string> job_nodes_argv(const SlurmOptions& options) {
+  return {options.commands + "/squeue", "--jobs=" + options.job, "--noheader", "--format=%N"};
 }
 
 std::vector<std::string> node_states_argv(const SlurmOptions& options,

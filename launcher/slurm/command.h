@@ -53,6 +53,9 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> srun_argv(const SlurmOptions& options,
                                                  const std::vector<std::string>& nodes,
                                                  unsigned number);
+// Of the agent on the step's node number `node`, on that machine.
+[[nodiscard]] std::string agent_log(const SlurmOptions& options, unsigned number,
+                                    std::uint32_t node);
 [[nodiscard]] std::string srun_log(const SlurmOptions& options, unsigned number);
 // `own`: our environment.
 [[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,
@@ -69,6 +72,9 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> cancel_argv(const SlurmOptions& options,
                                                    const std::vector<std::string>& steps);
 // Prints "NODE STATE" of every one of these nodes.
+// Lists the nodes that the job has: "n[1-2]". A node that went down is not among them any more,
+// and never comes back.
+[[nodiscard]] std::vector<std::string> job_nodes_argv(const SlurmOptions& options);
 [[nodiscard]] std::vector<std::string> node_states_argv(const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes);
 // From that output: nodes on which Slurm starts nothing, each followed by a blank and its state.

@@ -15,6 +15,7 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/tool.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/limits.h"
 #include "launcher/slurm/probe.h"
 #include "launcher/slurm/step.h"
@@ -163,11 +164,32 @@ class SlurmLauncher final : public AgentLauncher {
     if (!news.started) steps_[number].failed_launch = news.what;
     const std::string why =
         (news.started ? "srun reports: " : "srun cannot start it: ") + news.what;
-    for (const std::string& name : news.nodes) {
+    for (std::size_t i = 0; i < news.nodes.size(); ++i) {
       for (Node& node : nodes_) {
-        if (node.step == number && node.name == name) lose(node, why, news.node_answers);
+        if (node.step != number || node.name != news.nodes[i]) continue;
+        lose(node, i < news.tasks.size() && news.exit_code != 0
+                       ? explained(why, agent_log(options_, number, news.tasks[i]), news)
+                       : AgentEnd{why, news.node_answers});
       }
     }
+  }
+
+  // The agent's log is in a folder that the nodes share, with one task on each.
+  static AgentEnd explained(const std::string& why, const std::string& log, const SrunNews& news) {
+    const auto text = base::read_file(log, kAgentLogBytesMax);
+    const std::string said = text ? last_log_line(*text) : std::string();
+    AgentEnd end{"", news.node_answers};
+    if (said.starts_with(kAgentSays)) {
+      const std::string cause = said.substr(kAgentSays.size());
+      end.why = fmt::format("{} (exit code {}; its log: {})", cause, news.exit_code, log);
+      end.is_bad_input = news.exit_code == kExitBadInput;
+      if (end.is_bad_input) end.lasting = cause;
+    } else if (said.empty()) {
+      end.why = fmt::format("{}; its log: {}", why, log);
+    } else {
+      end.why = fmt::format("{}; its log ({}) ends with: {}", why, log, said);
+    }
+    return end;
   }
 
   void on_end(unsigned number, const SlurmStep::End& end) {
@@ -190,16 +212,46 @@ class SlurmLauncher final : public AgentLauncher {
       if (node.step == number) names.push_back(node.name);
     }
     if (names.empty()) return;
+    ask([argv = job_nodes_argv(options_)] { return output_of(argv); },
+        [this, number, names, why](const base::Result<std::string>& listed) {
+          if (listed && lose_taken(number, *listed)) return start_again(number);
+          find_unusable(number, names, why);
+        });
+  }
+
+  void start_again(unsigned number) {
+    for (Node& node : nodes_) {
+      if (node.step != number) continue;
+      node.step = 0;
+      node.waits = true;
+    }
+    start_soon();
+  }
+
+  // Slurm takes a node that went down out of the job, and may give it to another one.
+  // Returns whether one of the step's nodes is such.
+  bool lose_taken(unsigned number, const std::string& listed) {
+    const auto kept = expand_host_list(base::trim(listed));
+    bool found = false;
+    if (!kept) return found;
+    for (Node& node : nodes_) {
+      if (node.step != number) continue;
+      if (std::ranges::find(*kept, node.name, &Host::name) != kept->end()) continue;
+      AgentEnd end{fmt::format("Slurm has taken it out of job {}", options_.job), false};
+      end.is_gone = true;
+      lose(node, end);
+      found = true;
+    }
+    return found;
+  }
+
+  void find_unusable(unsigned number, const std::vector<std::string>& names,
+                     const std::string& why) {
     ask([argv = node_states_argv(options_, names)] { return output_of(argv); },
         [this, number, why](const base::Result<std::string>& listed) {
           const auto unusable = unusable_nodes(listed ? *listed : std::string());
           if (!lose_unusable(number, unusable, why)) return lose_all(number, why);
-          for (Node& node : nodes_) {
-            if (node.step != number) continue;
-            node.step = 0;
-            node.waits = true;
-          }
-          start_soon();
+          start_again(number);
         });
   }
 
@@ -211,8 +263,8 @@ class SlurmLauncher final : public AgentLauncher {
       for (const std::string& entry : unusable) {
         if (node.step != number || !entry.starts_with(node.name + " ")) continue;
         found = true;
-        lose(node, fmt::format("for Slurm it is {} ({})", entry.substr(node.name.size() + 1), why),
-             false);
+        lose(node, {fmt::format("for Slurm it is {} ({})", entry.substr(node.name.size() + 1), why),
+                    false});
       }
     }
     return found;
@@ -220,14 +272,14 @@ class SlurmLauncher final : public AgentLauncher {
 
   void lose_all(unsigned number, const std::string& why) {
     for (Node& node : nodes_) {
-      if (node.step == number) lose(node, why, true);
+      if (node.step == number) lose(node, {why});
     }
   }
 
-  void lose(Node& node, const std::string& why, bool answers) {
+  void lose(Node& node, const AgentEnd& end) {
     node.step = 0;
     const auto on_lost = std::exchange(node.handlers, {}).on_lost;
-    if (on_lost) on_lost({why, answers});
+    if (on_lost) on_lost(end);
   }
 
   static base::Result<std::string> output_of(const std::vector<std::string>& argv) {

@@ -1,5 +1,7 @@
 #include "launcher/slurm/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -13,6 +15,7 @@ namespace {
 constexpr std::string_view kMark = "error: ";
 constexpr std::string_view kLaunchFailed = "Task launch for ";
 constexpr std::string_view kOnNode = " failed on node ";
+constexpr std::string_view kExitCode = "Exited with exit code ";
 constexpr std::string_view kNodeFailure = "Node failure on ";
 
 // The "error: X" of "srun: error: X" or "slurmstepd: error: n1: X"; empty: not such a line.
@@ -41,7 +44,28 @@ bool tells_of_tasks(std::string_view behind) {
   return false;
 }
 
+// The numbers of "tasks 0-1,3: Killed"; empty: they cannot be read.
+std::vector<std::uint32_t> task_numbers(std::string_view behind) {
+  const std::string_view listed = behind.substr(0, behind.find(':'));
+  const auto space = listed.find(' ');
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& name : names(fmt::format("t[{}]", listed.substr(space + 1)))) {
+    const auto number = base::parse_int<std::uint32_t>(std::string_view(name).substr(1));
+    if (!number) return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::string last_log_line(std::string_view log) {
+  std::string_view last;
+  for (const std::string_view line : base::split(log, '\n')) {
+    if (!base::trim(line).empty()) last = base::trim(line);
+  }
+  return base::printable(last);
+}
 
 std::optional<SrunNews> read_srun_line(std::string_view line) {
   if (!line.starts_with("srun: ")) return std::nullopt;
@@ -60,6 +84,11 @@ std::optional<SrunNews> read_srun_line(std::string_view line) {
   } else if (const auto colon = error.find(": "); colon != std::string_view::npos) {
     if (!tells_of_tasks(error.substr(colon + 2))) return std::nullopt;
     news.nodes = names(error.substr(0, colon));
+    news.tasks = task_numbers(error.substr(colon + 2));
+    if (news.tasks.size() != news.nodes.size()) news.tasks.clear();
+    if (const auto code = error.rfind(kExitCode); code != std::string_view::npos) {
+      news.exit_code = base::parse_int<int>(error.substr(code + kExitCode.size())).value_or(0);
+    }
   }
   if (news.nodes.empty()) return std::nullopt;
   return news;

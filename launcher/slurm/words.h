@@ -4,6 +4,7 @@
 // Wording of Slurm 22.05 to 25.11: "srun: error: n[1,3]: tasks 0,2: Killed", "… Task launch for
 // StepId=7.0 failed on node n8: …", "… Node failure on n2".
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,12 @@ struct SrunNews {
   std::string what;                 // in srun's words, without its "srun: error: "
   bool started = true;              // false: its launch failed, and srun ends the whole step
   bool node_answers = true;
+  std::vector<std::uint32_t> tasks{};  // on `nodes`, in their order; empty: unknown
+  int exit_code = 0;  // of these tasks; 0: unknown, or a signal
 };
+
+// The last line of an agent's log that is not blank, printable; empty: there is none.
+[[nodiscard]] std::string last_log_line(std::string_view log);
 
 // nullopt: the line names no node.
 [[nodiscard]] std::optional<SrunNews> read_srun_line(std::string_view line);

@@ -1,5 +1,6 @@
 #include "launcher/ssh/attempt.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/core/text.h"
@@ -12,6 +13,16 @@
 #include "launcher/ssh/session.h"
 
 namespace robustrun::launcher {
+namespace {
+
+// As AgentEnd::lasting; empty: it may pass.
+std::string lasting_cause(const SshEnd& end) {
+  if (end.trouble == SshTrouble::kLookUp) return "its address cannot be found";
+  if (end.trouble != SshTrouble::kHostKey && end.trouble != SshTrouble::kLogin) return {};
+  return end.what.substr(0, std::min(end.what.find(": "), end.what.find("; ")));
+}
+
+}  // namespace
 
 SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
                        SshTask task, std::function<void(const AgentEnd&)> on_lost)
@@ -24,10 +35,6 @@ SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshH
 
 ShellEnd SshAttempt::shell_end() const {
   return context_->client_is_qrsh ? ShellEnd::kStays : ShellEnd::kBecomesAgent;
-}
-
-std::string SshAttempt::cannot_start() const {
-  return is_agent() ? "cannot start an agent on " + host_->host.name + " over SSH: " : "";
 }
 
 void SshAttempt::start() {
@@ -47,13 +54,13 @@ void SshAttempt::note_slow_start() {
 }
 
 void SshAttempt::prepare_late() {
-  lose(cannot_start() + "its SSH configuration and address were not found within " +
+  lose("its SSH configuration and address were not found within " +
            base::in_seconds(context_->options.start_timeout),
        false);
 }
 
 void SshAttempt::on_target(base::Result<SshTarget> target) {
-  if (!target) return lose(cannot_start() + target.error().what, false);
+  if (!target) return lose(target.error().what, false);
   host_->target = std::make_shared<const SshTarget>(*std::move(target));
   cached_ = host_->use_cache;
   choose_transport();
@@ -64,13 +71,14 @@ void SshAttempt::choose_transport() {
   switch (context_->options.transport) {
     case SshTransport::kLibssh2:
       if (!unsuited.empty()) {
-        return lose(cannot_start() + unsuited + "; use --ssh-transport=openssh", false);
+        return lose(unsuited + "; use --ssh-transport=openssh", false, unsuited);
       }
       break;
     case SshTransport::kOpenSsh:
       uses_openssh_ = true;
       if (context_->client.empty()) {
-        return lose(cannot_start() + "there is no ssh client on PATH", false);
+        const std::string why = "there is no ssh client on PATH";
+        return lose(why, false, why);
       }
       break;
     case SshTransport::kAuto:
@@ -85,8 +93,7 @@ void SshAttempt::choose_transport() {
 // At most once per attempt: from libssh2 to OpenSSH, never back.
 void SshAttempt::fall_back(const std::string& reason) {
   if (context_->client.empty()) {
-    return lose(cannot_start() + reason +
-                    "; the OpenSSH client could serve this host, but there is none on PATH",
+    return lose(reason + "; the OpenSSH client could serve this host, but there is none on PATH",
                 false);
   }
   context_->tell_fallback(host_->host.name, reason);
@@ -146,21 +153,20 @@ void SshAttempt::run_command() {
 
 void SshAttempt::run_cached() {
   state_ = State::kStarting;
-  context_->with_bundle([self = shared_from_this()](
-                            base::Result<std::shared_ptr<const PushBundle>> bundle) {
-    if (self->state_ != State::kStarting) return;
-    if (!bundle) {
-      return self->lose(
-          self->cannot_start() + "it does not have this build, and " + bundle.error().what, false);
-    }
-    self->bundle_ = *bundle;
-    self->output_.clear();
-    self->on_deadline(self->time_left(), &SshAttempt::start_late);
-    self->link_->run(
-        {cached_command(*self->bundle_, self->task_.arguments, self->shell_end()), false},
-        {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
-         .on_end = [self](const SshEnd& end) { self->on_end(end); }});
-  });
+  context_->with_bundle(
+      [self = shared_from_this()](base::Result<std::shared_ptr<const PushBundle>> bundle) {
+        if (self->state_ != State::kStarting) return;
+        if (!bundle) {
+          return self->lose("it does not have this build, and " + bundle.error().what, false);
+        }
+        self->bundle_ = *bundle;
+        self->output_.clear();
+        self->on_deadline(self->time_left(), &SshAttempt::start_late);
+        self->link_->run(
+            {cached_command(*self->bundle_, self->task_.arguments, self->shell_end()), false},
+            {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
+             .on_end = [self](const SshEnd& end) { self->on_end(end); }});
+      });
 }
 
 void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)()) {
@@ -177,10 +183,9 @@ std::chrono::milliseconds SshAttempt::time_left() const {
 
 void SshAttempt::start_late() {
   const std::string within = " within " + base::in_seconds(context_->options.start_timeout);
-  if (!trouble_.empty()) return lose(cannot_start() + trouble_ + within, true);
-  lose(cannot_start() + "its shell did not start " + (is_agent() ? "the agent" : "robustrun") +
-           within,
-       true);
+  if (!trouble_.empty()) return lose(trouble_ + within, true);
+  const std::string what = is_agent() ? "the agent" : "robustrun";
+  lose("its shell did not start " + what + within, true);
 }
 
 void SshAttempt::end_late() { report("no answer within " + base::in_seconds(task_.limit), true); }
@@ -230,7 +235,7 @@ void SshAttempt::on_trouble(const SshEnd& end) {
                         end.trouble == SshTrouble::kLookUp || end.trouble == SshTrouble::kDropped ||
                         end.trouble == SshTrouble::kLost;
   const std::string tries = tries_ > 1 ? " (tried " + std::to_string(tries_) + " times)" : "";
-  lose(cannot_start() + end.what + tries, doubtful);
+  lose(end.what + tries, doubtful, lasting_cause(end));
 }
 
 // Jitter, so that connections that were dropped together do not return together.
@@ -262,13 +267,12 @@ void SshAttempt::on_exit(const SshEnd& end) {
     return enter_gate();
   }
   if (!started && cached_ && code == kExitOtherProcessor) {
-    return lose(cannot_start() + "its processor is " + first_words(end.errors) +
-                    ", and this robustrun is for " + std::string(kProcessor) +
-                    ": start the run on a machine with that processor",
+    return lose("its processor is " + first_words(end.errors) + ", and this robustrun is for " +
+                    std::string(kProcessor) + ": start the run on a machine with that processor",
                 false);
   }
   if (!started && cached_ && code == kExitNoGlibc) {
-    return lose(cannot_start() + "its C library is not glibc (" + std::string(kLoader) +
+    return lose("its C library is not glibc (" + std::string(kLoader) +
                     " is missing there), which robustrun needs",
                 false);
   }
@@ -279,13 +283,17 @@ void SshAttempt::on_exit(const SshEnd& end) {
   const std::string words = first_words(end.errors);
   const std::string how = base::describe(end.status) + (words.empty() ? "" : " (" + words + ")");
   if (!started) {
-    return lose(
-        cannot_start() +
-            (cached_ ? "the build that was pushed cannot be used there: " : "its shell ended: ") +
-            how,
-        false);
+    const std::string what =
+        cached_ ? "the build that was pushed cannot be used there: " : "its shell ended: ";
+    return lose(what + how, false);
   }
   if (!is_agent()) return report(code == 0 ? "" : "robustrun failed there: " + how, true);
+  const auto at = words.find(kAgentSays);
+  if (code == kExitBadInput && at != std::string::npos) {
+    is_bad_input_ = true;
+    const std::string said = words.substr(at + kAgentSays.size());
+    return lose(said, false, said);
+  }
   lose("the agent on " + host_->host.name + " (pid " + std::to_string(remote_pid_) +
            ") ended: " + how,
        false);
@@ -310,19 +318,19 @@ void SshAttempt::push(bool replace) {
   RR_LOG(kInfo, ({.node = host_->host.name}), "does not have this build: pushing it");
   const std::string folder =
       "." + bundle_->name + "." + std::to_string(context_->rng.next() % 1'000'000'000);
-  push_ = SshPush::start(
-      context_->executor, {link_, bundle_, folder, replace},
-      [self = shared_from_this()](const SshEnd& end) {
-        if (self->state_ != State::kPushing) return;
-        self->push_.reset();
-        self->pushed_ = true;
-        self->until_ = self->context_->clock.now() + self->context_->options.start_timeout;
-        if (end.trouble != SshTrouble::kNone) {
-          return self->lose(self->cannot_start() + "cannot push this build: " + end.what,
-                            end.trouble == SshTrouble::kLost);
-        }
-        self->run_command();
-      });
+  push_ = SshPush::start(context_->executor, {link_, bundle_, folder, replace},
+                         [self = shared_from_this()](const SshEnd& end) {
+                           if (self->state_ != State::kPushing) return;
+                           self->push_.reset();
+                           self->pushed_ = true;
+                           self->until_ =
+                               self->context_->clock.now() + self->context_->options.start_timeout;
+                           if (end.trouble != SshTrouble::kNone) {
+                             return self->lose("cannot push this build: " + end.what,
+                                               end.trouble == SshTrouble::kLost);
+                           }
+                           self->run_command();
+                         });
 }
 
 void SshAttempt::kill() {
@@ -349,7 +357,8 @@ void SshAttempt::abandon() {
   report("", true);
 }
 
-void SshAttempt::lose(const std::string& why, bool doubtful) {
+void SshAttempt::lose(const std::string& why, bool doubtful, const std::string& lasting) {
+  lasting_ = lasting;
   if (!doubtful) return report(why, true);
   state_ = State::kProbing;
   pass_.reset();
@@ -368,7 +377,7 @@ void SshAttempt::report(const std::string& why, bool node_answers) {
     if (*link != nullptr) std::exchange(*link, nullptr)->close();
   }
   const auto on_lost = std::exchange(on_lost_, nullptr);
-  if (on_lost) on_lost({why, node_answers});
+  if (on_lost) on_lost({why, node_answers, lasting_, false, is_bad_input_});
 }
 
 }  // namespace robustrun::launcher

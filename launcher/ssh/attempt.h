@@ -86,11 +86,11 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void start_late();
   void end_late();
   void finish_kill();
-  // Ends the attempt; if `doubtful`, first probes whether the machine answers.
-  void lose(const std::string& why, bool doubtful);
+  // Ends the attempt; if `doubtful`, first probes whether the machine answers. `lasting`: as
+  // AgentEnd::lasting.
+  void lose(const std::string& why, bool doubtful, const std::string& lasting = {});
   void report(const std::string& why, bool node_answers);
   [[nodiscard]] bool is_agent() const { return task_.output_max == 0; }
-  [[nodiscard]] std::string cannot_start() const;  // begins a sentence; empty for an errand
 
   std::shared_ptr<SshContext> context_;
   std::shared_ptr<SshHost> host_;
@@ -111,6 +111,8 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
   std::string trouble_;  // of the last try
+  std::string lasting_;  // of the end, as AgentEnd::lasting
+  bool is_bad_input_ = false;
   base::Nanos until_{};  // when robustrun has to have started there
   base::Timer timer_;
   base::Timer slow_timer_;

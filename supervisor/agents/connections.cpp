@@ -124,7 +124,7 @@ void AgentConnections::perform(const AdoptNode& action) {
   link.lost = action.agent == AdoptNode::Agent::kLost;
   link.joined = action.agent == AdoptNode::Agent::kJoined;
   if (!link.joined) return;
-  if (!are_remote()) return lose(action.node, "it ended with its supervisor", true);
+  if (!are_remote()) return lose(action.node, {"it ended with its supervisor"});
   const LeaseTimes& lease = request_.network.lease;
   link.broken_at = link.heard_at + lease.lost_after - lease.suspect_after;
   link.broken_why = "its supervisor was gone";
@@ -205,7 +205,7 @@ void AgentConnections::on_report(base::NodeId node, const wire::Hello& hello) {
   if (is_foreign) {
     // An agent that has another supervisor stays with it, unless it knows that we came later.
     nodes_.send(node, welcome_for(node));
-    return lose(node, kUsedByAnother, true);
+    return lose(node, {kUsedByAnother});
   }
   note_clock(link, hello.at);
   const auto& planned = request_.spec.nodes;
@@ -236,7 +236,7 @@ void AgentConnections::on_report(base::NodeId node, const wire::Heartbeat& heart
 
 // An agent that another process told to end reports that before it ends.
 void AgentConnections::on_report(base::NodeId node, const wire::Bye&) {
-  if (are_remote() && !is_over_) lose(node, "it was told to end on its node", true);
+  if (are_remote() && !is_over_) lose(node, {"it was told to end on its node"});
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time
@@ -284,8 +284,7 @@ void AgentConnections::on_channel_closed(base::NodeId node, const std::string& w
   RR_LOG(kDebug, ({.node = nodes_.name(node)}), "channel closed: {}", why);
   if (is_over_) return hands_.on_left();
   if (!are_remote() || !link.joined || link.lost) return;
-  if (link.launcher_lost)
-    return lose(node, link.launcher_lost->why, link.launcher_lost->node_answers);
+  if (link.launcher_lost) return lose(node, *link.launcher_lost);
   link.broken_at = clock_.now();
   link.broken_why = why;
   hands_.on_broken(node, "its connection broke: " + why);
@@ -299,7 +298,7 @@ void AgentConnections::on_launcher_lost(base::NodeId node, const launcher::Agent
   if (are_remote() && link.joined && link.channel) {
     link.launcher_lost = end;
   } else {
-    lose(node, end.why, end.node_answers);
+    lose(node, end);
   }
 }
 
@@ -330,16 +329,17 @@ void AgentConnections::beat(base::NodeId node, std::uint64_t number) {
   if (listener_ && !link.listens.empty() && !link.lost) listener_->call(link.listens);
 }
 
-void AgentConnections::lose(base::NodeId node, const std::string& why, bool node_answers) {
+void AgentConnections::lose(base::NodeId node, const launcher::AgentEnd& end) {
   NodeLink& link = nodes_[node];
   if (std::exchange(link.lost, true)) return;
   link.joined = false;
   link.orders.clear();
   if (link.channel) {
-    if (are_remote()) link.channel->send(wire::Refused{"given up: " + why, true});
+    if (are_remote()) link.channel->send(wire::Refused{"given up: " + end.why, true});
     std::exchange(link.channel, nullptr)->close();
   }
-  hands_.on_lost(node, AgentLost{why, node_answers, clock_.now() - link.heard_at});
+  hands_.on_lost(node, AgentLost{end.why, end.node_answers, clock_.now() - link.heard_at,
+                                 end.lasting, end.is_bad_input, end.is_gone});
 }
 
 void AgentConnections::end() {

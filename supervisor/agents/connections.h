@@ -83,7 +83,7 @@ class AgentConnections {
   void on_report(base::NodeId node, const wire::Bye& bye);
   // So that the agent notices when we cannot be heard any more.
   void beat(base::NodeId node, std::uint64_t number);
-  void lose(base::NodeId node, const std::string& why, bool node_answers);
+  void lose(base::NodeId node, const launcher::AgentEnd& end);
 
   // The run is over: agents that come now are refused, and those that have not joined end.
   void end();

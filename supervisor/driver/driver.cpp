@@ -249,13 +249,12 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
            sink()}),
       connections_(parts_.executor, parts_.clock, {request, job_, nodes_, parts_.launcher},
                    connection_hands()),
-      reports_(
-          job_, nodes_, progress_, request.workers.trace,
-          {sink(), [this](base::NodeId node) { connections_.lose(node, kUsedByAnother, true); },
-           [this] { hangs_.note_ended(); },
-           [this](base::NodeId node, const wire::PortReserved& report) {
-             return checks_.takes_port(node, report);
-           }}),
+      reports_(job_, nodes_, progress_, request.workers.trace,
+               {sink(), [this](base::NodeId node) { connections_.lose(node, {kUsedByAnother}); },
+                [this] { hangs_.note_ended(); },
+                [this](base::NodeId node, const wire::PortReserved& report) {
+                  return checks_.takes_port(node, report);
+                }}),
       leases_(parts_.executor, parts_.clock, request.network.lease, nodes_, lease_hands()),
       status_(parts_.clock, {request, job_, record_, nodes_, progress_, hangs_.bandwidth()}),
       control_(parts_.executor, {request, job_, nodes_, looks_, console_.hub()}, control_hands()),
@@ -296,7 +295,7 @@ AgentConnections::Hands Driver::Impl::connection_hands() {
 Leases::Hands Driver::Impl::lease_hands() {
   Leases::Hands hands;
   hands.lose = [this](base::NodeId node, const std::string& why, bool node_answers) {
-    connections_.lose(node, why, node_answers);
+    connections_.lose(node, {why, node_answers});
   };
   hands.probe = [this](base::NodeId node, std::function<void(bool)> done) {
     parts_.launcher.probe(node, std::move(done));

@@ -67,6 +67,7 @@ struct Incident {
   std::optional<std::uint64_t> loaded_step;  // by the next attempt that loaded any
   std::string loaded_from;  // "disk", "memory", …
   std::string cause;  // of the failure, when another worker is to blame: it ended early
+  bool is_growth = false;  // nothing failed: the group grew, and `cause` says by which node
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
   std::string exception;  // "ZeroDivisionError: division by zero", of the first failing rank
   std::string place;  // of the user's code that raised it: "load_batch (data.py:12)"
@@ -107,6 +108,7 @@ struct Incident {
     v(28, "place", place);
     v(29, "verdict", verdict);
     v(30, "moved", moved);
+    v(31, "is_growth", is_growth);
   }
 };
 

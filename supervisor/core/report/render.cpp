@@ -97,7 +97,9 @@ void show_evictions(const RunReport& report, Page& page) {
     std::string line =
         fmt::format("{}, {} after the start", eviction.words, base::duration_words(eviction.at));
     if (!eviction.returned.empty()) {
-      line += fmt::format("; {} of them came back", eviction.returned.size());
+      line += eviction.nodes.size() == 1
+                  ? "; it came back"
+                  : fmt::format("; {} of them came back", eviction.returned.size());
     }
     lines.push_back(std::move(line));
   }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "supervisor/core/fault/fault.h"
 #include "supervisor/core/report/facts.h"
@@ -47,11 +48,18 @@ class IncidentList {
   }
 
   void note(base::Nanos, const Event& event) {
-    if (std::holds_alternative<AgentLost>(event.body)) lost_ = &event;
+    if (std::holds_alternative<AgentJoined>(event.body)) running_.insert(event.node);
+    if (std::holds_alternative<AgentLost>(event.body)) {
+      lost_ = &event;
+      had_started_ = running_.erase(event.node) > 0;
+    }
     std::visit(
-        [this](const auto& body) {
+        [this, &event](const auto& body) {
           if constexpr (requires { body.attempt; }) attempt_ = body.attempt.value;
-          if constexpr (requires { body.attempt, body.rank; }) with_workers_ = attempt_;
+          if constexpr (requires { body.attempt, body.rank; }) {
+            with_workers_ = attempt_;
+            running_.insert(event.node);
+          }
         },
         event.body);
   }
@@ -181,7 +189,13 @@ class IncidentList {
       draft.seen_at = draft.handled_at = event.at;
     }
     out.node = node_name(facts_, event.node);
-    out.ended = "its agent was lost: " + std::get<AgentLost>(event.body).why;
+    const std::string& why = std::get<AgentLost>(event.body).why;
+    if (had_started_) {
+      out.ended = "its agent was lost: " + why;
+    } else {
+      // The decision has the reason.
+      out.ended = is_decided ? "could not be started" : "could not be started: " + why;
+    }
   }
 
   // Evicted machines, where no worker or agent failed.
@@ -218,8 +232,10 @@ class IncidentList {
       out.not_resumed = decision.text;
       return;
     }
-    if (decision.rule == Rule::kEndedEarly && !decision.evidence.empty()) {
+    const bool is_growth = decision.rule == Rule::kGroupGrew;
+    if ((is_growth || decision.rule == Rule::kEndedEarly) && !decision.evidence.empty()) {
       out.cause = decision.evidence.front();
+      out.is_growth = is_growth;
     }
     append_part(out.decision, decision.text, "; ");
     if (decision.looks_like) out.looks_like = decision.looks_like;
@@ -233,6 +249,8 @@ class IncidentList {
   std::optional<std::size_t> open_;  // the draft whose verdict is not known yet
   std::optional<std::size_t> last_;  // the draft that a cause was added to last
   const Event* lost_ = nullptr;  // an agent's loss, before a decision about it
+  bool had_started_ = false;  // that agent
+  std::set<base::NodeId> running_;  // nodes whose agents have started
   std::uint32_t attempt_ = 0;  // newest that an event named
   std::optional<std::uint32_t> with_workers_;  // newest attempt that had workers
 };

@@ -89,6 +89,7 @@ std::string data_words(const RunReport& report) {
 }
 
 std::string subject_of(const Incident& incident) {
+  if (incident.is_growth) return "the group grows";
   if (!incident.cause.empty()) return "a worker that ended early";
   if (incident.rank) {
     return fmt::format("rank {}{}", *incident.rank,
@@ -116,7 +117,7 @@ std::string why_words(const RunReport& report) {
   if (report.outcome == RunOutcome::kSucceeded) return "";
   if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
   const Incident& last = report.incidents.back();
-  if (last.cause.empty() && !last.rank) return report.reason;
+  if ((last.cause.empty() || last.is_growth) && !last.rank) return report.reason;
   return fmt::format("{}; {}", failure_words(last), report.reason);
 }
 

@@ -48,6 +48,7 @@ std::optional<std::string> loss_words(const RunStatus& status) {
 }  // namespace
 
 std::string live_line(const RunStatus& status) {
+  if (status.program.empty()) return {};  // the run has not begun
   const std::size_t slash = status.program.rfind('/');
   std::vector<std::string> parts{base::printable(
       slash == std::string::npos ? status.program : status.program.substr(slash + 1))};

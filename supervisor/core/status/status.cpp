@@ -232,7 +232,7 @@ std::optional<double> StatusFold::steps_per_second() const {
 RunStatus StatusFold::status(base::Nanos now) const {
   RunStatus status = now_;
   status.steps_per_second = steps_per_second();
-  status.uptime = elapsed(first_at_, now);
+  if (first_at_ != base::Nanos{}) status.uptime = elapsed(first_at_, now);
   status.decided = elapsed(decided_at_, now);
   if (stepped_at_) status.stepped = elapsed(*stepped_at_, now);
   if (status.hang) status.hang->lasting += elapsed(hang_at_, now);

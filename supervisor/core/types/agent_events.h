@@ -33,11 +33,17 @@ struct AgentLost {
   std::string why;
   bool node_answers = true;  // false: the whole machine seems to be lost
   base::Nanos silent{};      // time since it was last heard of
+  std::string lasting{};     // as AgentEnd::lasting (launcher/agent_launcher.h)
+  bool bad_input = false;    // a wrong option of the run is to blame
+  bool gone = false;         // the node is no longer the run's to use, for good
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
     v(2, "node_answers", node_answers);
     v(3, "silent", silent);
+    v(4, "lasting", lasting);
+    v(5, "bad_input", bad_input);
+    v(6, "gone", gone);
   }
 };
 

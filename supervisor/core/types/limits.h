@@ -14,6 +14,7 @@ inline constexpr std::uint64_t kWorkersMax = 1U << 20;
 
 // Lines of evidence in one decision; the rest is counted.
 inline constexpr std::size_t kEvidenceMax = 16;
+inline constexpr std::size_t kNodeNamesBytesMax = 200;  // of several nodes in one sentence
 inline constexpr std::size_t kSignatureBytesMax = 240;
 inline constexpr std::size_t kColdReasonsMax = 8;  // reported in one run
 inline constexpr std::size_t kBandwidthReportedMax = 64;  // rows of a report

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/options/name_ranges.h"
+#include "base/core/name_ranges.h"
 #include "cli/plan/placement_gain.h"
 #include "tests/cli/fakes.h"
 
@@ -35,7 +35,7 @@ struct Planned {
   [[nodiscard]] std::string hosts() const {
     std::vector<std::string> names;
     for (const auto& host : nodes.hosts) names.push_back(host.name);
-    return name_ranges(names);
+    return base::name_ranges(names);
   }
 };
 

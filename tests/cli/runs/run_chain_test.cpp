@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "supervisor/run_dir/journal.h"
 #include "tests/scratch_folder.h"
+#include "tests/supervisor/story.h"
 
 namespace robustrun::cli::run_chain_test {
 namespace {
@@ -52,6 +55,38 @@ TEST_CASE("a run finds the other starts beside it") {
   // Journals without a record are left out.
   CHECK(earlier_starts(folder.path() + "/slurm-7-10").size() <= 2);
   CHECK(earlier_starts(folder.path() + "/slurm-7").empty());
+}
+
+TEST_CASE("starts in a row without a worker are counted, unless they were stopped") {
+  using supervisor::Rule;
+  using supervisor::scenarios::Story;
+  const test::ScratchFolder folder;
+  const auto write = [&](const std::string& name, const Story& story) {
+    std::string directory = folder.path() + "/" + name;
+    std::filesystem::create_directory(directory);
+    auto journal = supervisor::Journal::create(directory + "/journal");
+    REQUIRE(journal);
+    for (const auto& entry : story.entries) REQUIRE(journal->append(entry));
+    return directory;
+  };
+  const auto in_vain = [](Rule rule) {
+    Story story;
+    story.run({{"n1", "", 1}});
+    return story.decide(9, rule, 0, "no agent starts").finish(9, 94);
+  };
+  Story with_worker;
+  with_worker.run({{"n1", "", 1}}).start(4, 0, 1);
+  with_worker.decide(8, Rule::kInfrastructureGivenUp, 0, "lost").finish(9, 94);
+  CHECK(vain_starts(write("slurm-7", in_vain(Rule::kInfrastructureGivenUp))).count == 1);
+  CHECK(vain_starts(write("slurm-7-1", with_worker)).count == 0);
+  CHECK(vain_starts(write("slurm-7-2", in_vain(Rule::kPreempted))).count == 0);
+  for (std::uint32_t start = 3; start < 7; ++start) {
+    const VainStarts vain = vain_starts(
+        write("slurm-7-" + std::to_string(start), in_vain(Rule::kInfrastructureGivenUp)));
+    CHECK(vain.count == std::min(start - 2, 3U));
+    CHECK(vain.reason == "no agent starts");
+  }
+  CHECK(vain_starts(folder.path() + "/slurm-7-4").count == 2);
 }
 
 }  // namespace

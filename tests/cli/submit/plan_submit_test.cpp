@@ -226,8 +226,10 @@ TEST_CASE("the script queues a copy of itself where Slurm refuses to requeue") {
   BatchJob job;
   job.requeue_codes = {94};
   const std::string text = batch_script(job);
-  CHECK(text.find("|| scontrol requeue \"$job\" ||\n      queue_copy || echo \"robustrun: "
-                  "the job could not be queued again\" >&2\n") != std::string::npos);
+  CHECK(text.find("requeue \"$run\" || [ $? -eq 93 ] ||\n"
+                  "      scontrol requeue \"$job\" || queue_copy ||\n"
+                  "      echo \"robustrun: the job could not be queued again\" >&2\n") !=
+        std::string::npos);
   CHECK(text.find("queue_copy() {\n  local script next copies=0\n") != std::string::npos);
   CHECK(text.find("env -u SLURM_RESTART_COUNT sbatch --parsable "
                   "--dependency=\"afterany:$job\" \\\n") != std::string::npos);

@@ -347,6 +347,8 @@ def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustru
     assert str(place / ("t.py" if missing == "script" else "inner")) in finished.errors
     assert "is not on this machine" in finished.errors
     assert finished.code == 127, finished.errors
+    # The agents' own end with that code is not taken for a missing robustrun.
+    assert "refused a connection" not in finished.errors
     hosts.expect_empty()
 
 
@@ -366,10 +368,11 @@ def test_every_host_counts_for_itself(farm, over, robustrun):
     finished = over(hosts, *words, "--expect-world=64", "show.py").finish()
     assert finished.code == 94, finished.errors
     assert f"offer {len(cpus) + 1} workers, and 64 are expected" in finished.errors
-    finished = over(hosts, "--hosts=h1", "--nproc-per-node=nosuch", "show.py").finish()
-    assert finished.code == 94, finished.errors
-    assert "h1" in finished.errors
-    assert "Unsupported nproc_per_node value: nosuch" in finished.errors
+    finished = over(hosts, *words[:1], "--nproc-per-node=nosuch", "show.py").finish()
+    assert finished.code == 2, finished.errors
+    said = " ".join(finished.errors.split())
+    assert "the 2 nodes needed: h[1-2]: cannot use --nproc-per-node=nosuch: Unsupported" in said
+    assert said.count("Unsupported nproc_per_node value: nosuch") == 2  # at once, in the report
     hosts.expect_empty()
 
 

@@ -54,7 +54,7 @@ def test_a_drained_node_is_left_at_the_next_restart_and_a_bad_one_is_drained(thr
     job.moves(world=2)
     assert job.attempt() == 0
     kill_at_once(job.workers_of(0))
-    job.says("n2 is left: it is draining (test)")
+    job.says("n2 is taken out of the run: it is draining (test)")
     job.wait(lambda: job.group_names() == ["n1", "n3"], "the spare in its place")
     job.moves(world=2)
     # Slurm uses it again: it is a spare, which takes the place of a node that is evicted.
@@ -89,7 +89,7 @@ def test_by_the_policy_a_node_to_be_rebooted_is_left_at_once(three, robustrun):
     job = three(f"--policy={policy}", f"--on-bad-node=/bin/sh {command}")
     three.cluster.run("scontrol", "reboot", "ASAP", "reason=new kernel", "n1")
     job.says("n1: Slurm: it is to be rebooted (")
-    job.says("n1 is left to the scheduler; stopping all workers")
+    job.says("n1 is given back to the scheduler; stopping all workers")
     job.wait(lambda: job.group_names() == ["n3", "n2"], "the spare in its place")
     job.moves(world=2)
     assert "free restart (nothing failed)" in job.err()

@@ -71,6 +71,9 @@ def test_a_lost_node_is_replaced_by_a_job_near_the_run(two, robustrun):
                  read_environ(agent), b"\0".join(command(agent))):
         assert secret.encode() not in text
     assert job.err().count("is queued for") == 1
+    # The lost one's agent is launched once more, and then never.
+    job.says(f"the agent of n2 cannot be started: Slurm has taken it out of job "
+             f"{two.allocation.job}")
     # The job goes with the run.
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.wait_state(more, "COMPLETED", "CANCELLED")

@@ -128,6 +128,14 @@ def test_failures_of_the_script_do_not_requeue_the_job(submitted, code, state):
     assert job.cluster.wait_end(job.job) == state
     assert job.cluster.show(job.job)["ExitCode"] == f"{code}:0"
     assert job.cluster.show(job.job)["Restarts"] == "0"
+    # Nor does an option that only the nodes can judge.
+    job.job = job.submit("--nproc-per-node=nosuch")
+    assert job.cluster.wait_end(job.job) == "FAILED"
+    assert job.cluster.show(job.job)["ExitCode"] == "2:0"
+    assert job.cluster.show(job.job)["Restarts"] == "0"
+    said = " ".join(job.output().split())
+    assert "cannot use --nproc-per-node=nosuch: Unsupported nproc_per_node value: nosuch" in said
+    assert "agents/agent.1.0.log" in said
 
 
 # The example without torch's compiler, which takes as long as torch itself.
@@ -528,3 +536,21 @@ def test_a_newer_slurm_queues_a_preempted_job_again_by_itself(robustrun, mode):
     else:
         assert "Slurm queues it again when this script has ended" in asked.errors
         assert not done.exists()
+
+
+def test_a_job_whose_starts_are_all_in_vain_is_not_queued_again(robustrun):
+    tools = robustrun.folder / "tools"
+    tools.mkdir()
+    for name, text in {"scontrol": "touch asked", "sbatch": "touch asked",
+                       "robustrun": "[ $1 = requeue ] && exit 93; exit 94"}.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    robustrun.write("job.py", "")
+    printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py").text
+    script = re.sub("^robustrun=.*", f"robustrun={tools}/robustrun", printed, flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=robustrun.folder, stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, env={"SLURM_JOB_ID": "7", "PATH": f"{tools}:{os.environ['PATH']}"})
+    assert done.returncode == 94
+    assert done.stderr == "robustrun: exit code 94: queueing the job again\n"
+    assert not (robustrun.folder / "asked").exists()

@@ -39,7 +39,10 @@ struct Rig {
                "echo \"$@\" > $here/srun$n/words\n"
                "cat > $here/srun$n/input.new; mv $here/srun$n/input.new $here/srun$n/input\n" +
                answer);
-    script("squeue", "echo '7.0 robustrun-owl'; echo '7.1 other'\n");
+    script("squeue", here +
+                         "case \"$*\" in\n"
+                         "  *--steps*) echo '7.0 robustrun-owl'; echo '7.1 other' ;;\n"
+                         "  *) cat $here/nodes || echo 'n[1-3]' ;;\nesac\n");
     script("scancel", here +
                           "echo \"$@\" > $here/cancelled.new\n"
                           "mv $here/cancelled.new $here/cancelled\n");
@@ -113,6 +116,22 @@ TEST_CASE("an agent's end is reported at once; other agents of its srun are not 
   CHECK_FALSE(rig.launcher->idle());
 }
 
+TEST_CASE("an agent that ends with an exit code is explained by the last line of its log") {
+  Rig rig(
+      "mkdir -p $here/agents; echo 'robustrun agent: cannot use it' >$here/agents/agent.1.1.log\n"
+      "echo 'srun: error: n[1-2]: tasks 0-1: Exited with exit code 66' >&2; exec sleep 60\n");
+  rig.launch(0, 1);
+  rig.launch(1, 1);
+  REQUIRE(rig.loop.run_until([&] { return rig.ends.size() == 2; }));
+  const std::string logs = rig.folder / "agents/agent.1.";
+  CHECK(rig.ends[1].why == "cannot use it (exit code 66; its log: " + logs + "1.log)");
+  CHECK(rig.ends[1].is_bad_input);
+  CHECK(rig.ends[1].lasting == "cannot use it");
+  // Without a log it is only named.
+  CHECK(has(rig.ends[0].why, "Exited with exit code 66; its log: " + logs + "0.log"));
+  CHECK_FALSE(rig.ends[0].is_bad_input);
+}
+
 TEST_CASE("when srun ends, so do all agents that it started") {
   Rig rig("echo 'srun: error: something' >&2; exit 3\n");
   rig.launch(0, 1);
@@ -144,6 +163,19 @@ TEST_CASE("a step that Slurm refuses is requested again without the nodes that a
   REQUIRE(rig.ends.size() == 1);
   CHECK(has(rig.ends[1].why, "for Slurm it is down* ("));
   CHECK_FALSE(rig.ends[1].node_answers);
+}
+
+TEST_CASE("a node that Slurm has taken out of the job is gone for good") {
+  Rig rig(
+      "[ $n = 1 ] || exec sleep 60\n"
+      "echo 'srun: error: Unable to create step for job 7: node not available' >&2; exit 1\n");
+  rig.folder.write("nodes", "n1,n3\n");
+  for (const std::uint32_t node : {0U, 1U, 2U}) rig.launch(node, 1);
+  static_cast<void>(rig.input(2));
+  CHECK(has(rig.words(2), "--nodelist=n1,n3"));
+  REQUIRE(rig.ends.size() == 1);
+  CHECK(rig.ends[1].why == "Slurm has taken it out of job 7");
+  CHECK(rig.ends[1].is_gone);
 }
 
 TEST_CASE("a step refused for an unknown reason is given up") {

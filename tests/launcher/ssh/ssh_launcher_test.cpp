@@ -95,6 +95,7 @@ TEST_CASE_TEMPLATE("an unknown host key is refused with its fingerprint and advi
   CHECK(has(agent->end->why, fingerprint));
   CHECK(has(agent->end->why, "known_hosts"));
   CHECK(has(agent->end->why, "'ssh"));
+  CHECK(agent->end->lasting.starts_with("its host key is "));  // the same for every host
   CHECK(!rig.started());
 }
 

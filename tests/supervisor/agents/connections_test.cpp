@@ -151,8 +151,8 @@ TEST_CASE("an agent that was given up is fenced: refused, and its messages go no
   const auto channel = run.join(0);
   run.table[{0}].orders.emplace_back(wire::ReservePort{});
   run.clock.time += 4s;
-  run.connections->lose({0}, "it was silent", false);
-  run.connections->lose({0}, "again", true);
+  run.connections->lose({0}, {"it was silent", false});
+  run.connections->lose({0}, {"again", true});
   REQUIRE(run.lost.size() == 1);
   CHECK(run.lost[0].why == "it was silent");
   CHECK_FALSE(run.lost[0].node_answers);

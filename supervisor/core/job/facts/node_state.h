@@ -27,6 +27,8 @@ struct NodeState {
   // The last check missed the script, its folder or the interpreter: mostly they are missing on all
   // nodes, so that another node would not help.
   bool lacks_program = false;
+  bool bad_input = false;  // its agent could not use an option of the run
+  bool unreported = false;  // that its agent could not be started is to be reported (agents.h)
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
   base::Generation generation;  // of the current agent
@@ -39,6 +41,7 @@ struct NodeState {
   base::Nanos retry_at{};  // when a lost agent is launched again
   std::string address;  // numeric; from the agent or the spec
   std::string trouble;  // how the last agent was lost, or why the node is unfit
+  std::string lasting;  // of `trouble`; as AgentLost::lasting
   std::string listens;  // endpoint of its agent; empty: none
   std::string bulk;  // endpoint for copies in memory; empty: none
   std::optional<Classification> suspicion;  // the agent's last finding that could explain a failure
@@ -84,6 +87,9 @@ struct NodeState {
     v(27, "leaving", leaving);
     v(28, "drained", drained);
     v(29, "left_drained", left_drained);
+    v(30, "bad_input", bad_input);
+    v(31, "unreported", unreported);
+    v(32, "lasting", lasting);
   }
   [[nodiscard]] bool may_work() const { return !unfit && !leaving; }
   [[nodiscard]] bool is_there() const { return agent == Agent::kJoined && may_work(); }

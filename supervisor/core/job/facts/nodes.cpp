@@ -1,6 +1,11 @@
 #include "supervisor/core/job/facts/nodes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "base/core/name_ranges.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
 
@@ -18,6 +23,15 @@ base::NodeId Nodes::add_volunteer(const NodeSpec& of) {
   spec_.nodes.back().volunteer = true;
   add(of);
   return {static_cast<std::uint32_t>(nodes_.size() - 1)};
+}
+
+std::string Nodes::names(const std::vector<base::NodeId>& nodes) const {
+  std::vector<std::string> all;
+  all.reserve(nodes.size());
+  for (const base::NodeId node : nodes) all.push_back(name(node));
+  std::string text = base::name_ranges(all);
+  if (text.size() <= kNodeNamesBytesMax || nodes.size() == 1) return text;
+  return fmt::format("{} and {} more", all.front(), nodes.size() - 1);
 }
 
 void Nodes::set_presence(NodeState& node, Agent agent, bool unfit) {

@@ -35,6 +35,8 @@ class Nodes {
   [[nodiscard]] const std::string& name(base::NodeId node) const {
     return spec_.nodes[node.value].name;
   }
+  // The same for several: "n[1-16],n20"; of a long list only the first.
+  [[nodiscard]] std::string names(const std::vector<base::NodeId>& nodes) const;
 
   // Only these change `agent`, `unfit` and `leaving` of a node.
   void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);

@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/core/words.h"
 #include "supervisor/core/fault/backoff.h"
@@ -22,7 +26,8 @@ void Agents::launch(base::NodeId node) {
   ++state_of.generation.value;
   nodes_.set_presence(state_of, Agent::kLaunched, state_of.unfit);
   nodes_.set_leaving(state_of, false);
-  state_of.ending = false;
+  state_of.ending = state_of.bad_input = state_of.unreported = false;
+  state_of.lasting.clear();
   state_of.launched_at = orders_.now();
   orders_.give(LaunchAgent{node, state_of.generation});
 }
@@ -35,22 +40,25 @@ void Agents::launch_due() {
   arm_timer();
 }
 
-void Agents::drop(base::NodeId node, const std::string& why, bool node_answers) {
+void Agents::drop(base::NodeId node, const AgentLost& how) {
   NodeState& dropped = nodes_.at(node);
+  dropped.bad_input = how.bad_input;
   if (dropped.agent == Agent::kLaunched) {
     ++dropped.failed_launches;
   } else if (!dropped.leaving) {
     ++dropped.losses;
   }
   nodes_.set_presence(dropped, Agent::kLost, dropped.unfit);
-  if (!dropped.leaving) dropped.trouble = why;
+  if (!dropped.leaving) dropped.trouble = how.why;
+  dropped.lasting = dropped.leaving ? std::string() : how.lasting;
   copies_.lose(node);
   workers_.lose(node);
   const std::uint32_t troubles = dropped.losses + dropped.failed_launches;
   const bool needed = nodes_.there() + nodes_.coming() < nodes_.min_wanted();  // the others
-  const bool at_once = node_answers && dropped.failed_launches < kAgentLaunchesMax &&
+  const bool at_once = how.node_answers && how.lasting.empty() &&
+                       dropped.failed_launches < kAgentLaunchesMax &&
                        (troubles <= kAgentLossesForgiven || needed);
-  const bool is_over = spec_.nodes[node.value].volunteer || dropped.unfit;
+  const bool is_over = spec_.nodes[node.value].volunteer || dropped.unfit || how.gone;
   dropped.retry_at = is_over           ? kNever
                      : dropped.leaving ? orders_.now() + spec_.group.retry_max
                      : at_once         ? orders_.now()
@@ -76,6 +84,67 @@ void Agents::report_loss(base::NodeId node, std::string text) {
   arm_timer();
 }
 
+void Agents::report_later(base::NodeId node) {
+  nodes_.at(node).unreported = true;
+  arm_timer();
+}
+
+void Agents::report_failed_starts() {
+  std::vector<base::NodeId> unreported;
+  for (const base::NodeId node : nodes_.not_there()) {
+    if (std::exchange(nodes_.at(node).unreported, false)) unreported.push_back(node);
+  }
+  for (const Alike& group : alike(unreported)) {
+    const base::NodeId first = group.nodes.front();
+    const bool is_missed =
+        std::ranges::any_of(group.nodes, [&](base::NodeId node) { return group_.has(node); });
+    std::string text =
+        fmt::format("the agent{} of {} cannot be started: {}", group.nodes.size() == 1 ? "" : "s",
+                    nodes_.names(group.nodes), trouble_of(group));
+    const base::Nanos retry_at = nodes_.at(first).retry_at;
+    if (retry_at != kNever && retry_at > orders_.now() && may_be_awaited()) {
+      text += fmt::format("; launching {} again in {}", group.nodes.size() == 1 ? "it" : "them",
+                          base::in_seconds(
+                              std::chrono::ceil<std::chrono::seconds>(retry_at - orders_.now())));
+    }
+    orders_.decide(is_missed ? Rule::kAgentLost : Rule::kSpareChanged, std::move(text));
+  }
+}
+
+std::vector<Agents::Alike> Agents::alike(const std::vector<base::NodeId>& nodes) const {
+  std::vector<Alike> groups;
+  std::map<std::string_view, std::size_t> known;
+  for (const base::NodeId node : nodes) {
+    const NodeState& of = nodes_.at(node);
+    const std::string& key = of.lasting.empty() ? of.trouble : of.lasting;
+    const auto [place, is_new] = known.try_emplace(key, groups.size());
+    if (is_new) groups.emplace_back();
+    Alike& group = groups[place->second];
+    if (!is_new && of.trouble != nodes_.at(group.nodes.front()).trouble) group.is_same = false;
+    group.nodes.push_back(node);
+  }
+  return groups;
+}
+
+std::string Agents::trouble_of(const Alike& nodes) const {
+  const NodeState& first = nodes_.at(nodes.nodes.front());
+  if (nodes.is_same) return first.trouble;
+  return fmt::format("{}: {}; alike for the others", nodes_.name(nodes.nodes.front()),
+                     first.trouble);
+}
+
+Evidence Agents::troubles() const {
+  std::vector<base::NodeId> lost;
+  for (const base::NodeId node : nodes_.not_there()) {
+    if (!nodes_.at(node).trouble.empty()) lost.push_back(node);
+  }
+  Evidence lines;
+  for (const Alike& group : alike(lost)) {
+    lines.add(fmt::format("{}: {}", nodes_.names(group.nodes), trouble_of(group)));
+  }
+  return lines;
+}
+
 // Whether the run is still there when a lost node is due again: without enough others it ends as
 // soon as no node is on the way any more, and a check does not wait.
 bool Agents::may_be_awaited() const {
@@ -93,7 +162,7 @@ void Agents::look_after() {
     const std::string why = fmt::format("it did not say hello within {}",
                                         base::in_seconds(spec_.deadlines.agent_hello));
     std::string text = loss_in_words(node, why);
-    drop(node, why, true);
+    drop(node, AgentLost{why});
     if (nodes_.at(node).retry_at <= orders_.now()) text += "; launching it again";
     late.add(std::move(text));
     is_missed = is_missed || group_.has(node);

@@ -68,7 +68,7 @@ void Drains::noted(const Event& event) {
 void Drains::hand_over(base::NodeId node) {
   Fault left = infrastructure_fault(
       Rule::kNodeLeft,
-      fmt::format("{} is left to the scheduler; stopping all workers, which have {} to save",
+      fmt::format("{} is given back to the scheduler; stopping all workers, which have {} to save",
                   nodes_.name(node), base::in_seconds(spec_.deadlines.shutdown_grace)),
       moves_.context(node));
   left.nodes = {node};
@@ -94,7 +94,7 @@ void Drains::leave() {
     node.left_drained = true;
     node.retry_at = kNever;
     orders_.decide_on({id}, Rule::kNodeDrained,
-                      fmt::format("{} is left: {}", nodes_.name(id), node.drained));
+                      fmt::format("{} is taken out of the run: {}", nodes_.name(id), node.drained));
   }
 }
 

@@ -97,7 +97,11 @@ void AgentNews::lost_idle(const Event& event) {
   if (nodes_.at(event.node).leaving) return see_off(event);
   const bool had_joined = nodes_.at(event.node).agent == Agent::kJoined;
   std::string text = agents_.loss_in_words(event.node, lost.why);
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
+  if (!lost.lasting.empty() && !had_joined && !group_.is_formed()) {
+    agents_.report_later(event.node);
+    return moves_.group_changed();
+  }
   // A loss before anything was started costs nothing, unless an agent joins and dies in a loop.
   const bool in_a_loop = nodes_.at(event.node).losses > kAgentLossesForgiven &&
                          nodes_.at(event.node).retry_at <= orders_.now();
@@ -113,7 +117,7 @@ void AgentNews::lost_idle(const Event& event) {
 void AgentNews::see_off(const Event& event) {
   const auto& lost = body<AgentLost>(event);
   const bool waited = orders_.state() == JobState::kBackoff && wait_.awaits_answers();
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
   agents_.arm_timer();
   if (is_forming()) return moves_.group_changed();
   if (orders_.state() == JobState::kBackoff) return wait_.node_lost(event.node, waited);
@@ -128,7 +132,7 @@ void AgentNews::lost_waiting(const Event& event) {
   if (nodes_.at(event.node).leaving) return see_off(event);
   const bool waited = wait_.awaits_answers();
   std::string text = agents_.loss_in_words(event.node, lost.why);
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
   NodeState& node = nodes_.at(event.node);
   if (node.losses > kAgentLossesForgiven) node.retry_at = std::max(node.retry_at, wait_.until());
   agents_.report_loss(event.node, std::move(text));
@@ -140,7 +144,7 @@ void AgentNews::lost_working(const Event& event) {
   if (nodes_.at(event.node).leaving) return see_off(event);
   const bool had_done_its_part = nodes_.at(event.node).ended == group_.plan().slots(event.node);
   std::string text = agents_.loss_in_words(event.node, lost.why);
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
   if (!group_.has(event.node)) {
     agents_.report_loss(event.node, std::move(text));
     return starts_.release();
@@ -155,7 +159,7 @@ void AgentNews::lost_stopping(const Event& event) {
   const auto& lost = body<AgentLost>(event);
   if (nodes_.at(event.node).leaving) return see_off(event);
   std::string text = agents_.loss_in_words(event.node, lost.why);
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
   if (group_.has(event.node)) {
     std::optional<base::Nanos> last_word;
     if (lost.silent > base::Nanos{}) last_word = orders_.now() - lost.silent;
@@ -171,7 +175,7 @@ void AgentNews::lost_stopping(const Event& event) {
 
 void AgentNews::lost_finishing(const Event& event) {
   const auto& lost = body<AgentLost>(event);
-  agents_.drop(event.node, lost.why, lost.node_answers);
+  agents_.drop(event.node, lost);
   finishing_.finish_if_gone();
 }
 

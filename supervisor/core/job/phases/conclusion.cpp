@@ -59,7 +59,7 @@ std::optional<base::Nanos> Conclusion::conclude(Outage& outage) {
   drains_.leave();
   checkpoints_.judge(outage);
   const base::Nanos delay = last.is_spent() ? restarts_.delay(outage.root.rule) : base::Nanos{};
-  std::string text = fmt::format("{}: starting {} again", last.text, group_.workers_in_words());
+  std::string text = fmt::format("{}: starting {} again", last.text, next_workers_in_words());
   // An agent that is on its way mostly brings back the node that is missing.
   const bool none_comes =
       next.step == Step::kEvict || outage.root.rule == Rule::kNodeLeft || nodes_.coming() == 0;
@@ -79,6 +79,15 @@ std::optional<base::Nanos> Conclusion::conclude(Outage& outage) {
                     progress_.made ? std::string() : outage.root.signature);
   }
   return delay;
+}
+
+// As far as is known: spares take the places of lost nodes, and agents on the way mostly join. How
+// many workers a group of another size has is not known yet.
+std::string Conclusion::next_workers_in_words() const {
+  const std::size_t nodes =
+      std::min<std::size_t>(nodes_.there() + nodes_.coming(), nodes_.max_wanted());
+  if (nodes == group_.size() || nodes < nodes_.min_wanted()) return group_.workers_in_words();
+  return fmt::format("the workers on {}", base::counted(nodes, "node"));
 }
 
 void Conclusion::give_up_by_policy(const Outage& outage, StepChoice last,

@@ -55,6 +55,7 @@ class Conclusion {
   std::optional<base::Nanos> conclude(Outage& outage);
 
  private:
+  [[nodiscard]] std::string next_workers_in_words() const;
   void take_step(Step step, const Outage& outage);
   void give_up_by_policy(const Outage& outage, StepChoice last, std::vector<std::string> evidence);
   void finish(Ending how);

@@ -145,7 +145,7 @@ void Finishing::overdue(const Event&) {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const base::NodeId node{i};
     if (nodes_.at(node).gone) continue;
-    agents_.drop(node, "it did not stop its workers in time", true);
+    agents_.drop(node, AgentLost{"it did not stop its workers in time"});
     late.add(fmt::format("the agent of {} did not stop its workers in time", nodes_.name(node)));
   }
   orders_.decide(ending_.rule, late.first.front() + "; ending without it", late.lines());

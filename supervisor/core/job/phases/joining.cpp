@@ -47,6 +47,7 @@ void Joining::consider() {
   if (there == nodes_.max_wanted() && !complete_since_) complete_since_ = orders_.now();
   if (there >= nodes_.min_wanted() && !enough_since_) enough_since_ = orders_.now();
   if (may_begin(choice)) {
+    agents_.report_failed_starts();
     if (checking_.is_due(choice)) return checking_.begin();
     if (replaying_.is_due() && replaying_.begin(choice)) return;
     return placing_.wants(choice) ? placing_.begin(choice) : formation_.form_in_order(choice);
@@ -86,7 +87,7 @@ bool Joining::may_begin(const GroupChoice& choice) const {
 
 // There are too few nodes, and none is on the way.
 void Joining::wait_for_more(const GroupChoice& choice) {
-  const Evidence lost = troubles();
+  const Evidence lost = agents_.troubles();
   const std::string text = missing_in_words(choice.members.size());
   const base::Nanos limit = spec_.group.wait_for_nodes;
   if (!group_.is_formed() || orders_.now() >= wait_over(choice.any_coming)) {
@@ -103,8 +104,9 @@ void Joining::wait_for_more(const GroupChoice& choice) {
   arm_timer(choice.members.size(), choice.any_coming);
 }
 
-// Where only the program is missing, other nodes would not help.
+// Where only the program is missing, or no node can use an option, other nodes would not help.
 int Joining::exit_code_for_too_few(std::size_t there) const {
+  if (nodes_.size() > 0 && std::ranges::all_of(nodes_, &NodeState::bad_input)) return kExitUsage;
   const auto without = static_cast<std::size_t>(std::ranges::count_if(
       nodes_, [](const NodeState& node) { return node.unfit && node.lacks_program; }));
   return without > 0 && there + without >= nodes_.min_wanted()
@@ -113,7 +115,7 @@ int Joining::exit_code_for_too_few(std::size_t there) const {
 }
 
 std::string Joining::missing_in_words(std::size_t there) const {
-  const Evidence lost = troubles();
+  const Evidence lost = agents_.troubles();
   if (nodes_.size() == 1 && !spec_.group.open && !nodes_[0].unfit) {
     return fmt::format("the agent of {} cannot be started: {}", nodes_.name({0}),
                        nodes_.at({0}).trouble);
@@ -125,15 +127,6 @@ std::string Joining::missing_in_words(std::size_t there) const {
   }
   return fmt::format("only {} of the {} needed{}", there,
                      base::counted(nodes_.min_wanted(), "node"), why);
-}
-
-Evidence Joining::troubles() const {
-  Evidence lost;
-  for (const base::NodeId node : nodes_.not_there()) {
-    const std::string& trouble = nodes_.at(node).trouble;
-    if (!trouble.empty()) lost.add(fmt::format("{}: {}", nodes_.name(node), trouble));
-  }
-  return lost;
 }
 
 void Joining::arm_timer(std::size_t there, bool any_coming) {

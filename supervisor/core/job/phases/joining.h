@@ -65,7 +65,6 @@ class Joining {
   [[nodiscard]] base::Nanos wait_over(bool any_coming) const;
   void wait_for_more(const GroupChoice& choice);
   [[nodiscard]] int exit_code_for_too_few(std::size_t there) const;
-  [[nodiscard]] Evidence troubles() const;
   void arm_timer(std::size_t there, bool any_coming);
 
   Orders& orders_;

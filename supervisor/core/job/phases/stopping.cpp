@@ -126,7 +126,7 @@ void Stopping::overdue(const Event&) {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const base::NodeId node{i};
     if (nodes_.at(node).gone) continue;
-    agents_.drop(node, "it did not stop its workers in time", true);
+    agents_.drop(node, AgentLost{"it did not stop its workers in time"});
     // Whatever node has the place next: its workers die with the agent. An agent whose node takes
     // no part any more is not launched again.
     if (run_.spec.nodes[i].volunteer || !nodes_.at(node).may_work()) {

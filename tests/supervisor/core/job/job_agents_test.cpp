@@ -1,5 +1,6 @@
 // Agents that are lost, cannot be started, or do not answer.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include "supervisor/core/job/job.h"
 #include "tests/supervisor/job_harness.h"
@@ -118,6 +119,79 @@ TEST_CASE("the only agent that cannot be started ends the run with 94, and says 
     CHECK(h.text(Rule::kInfrastructureGivenUp) == "the agent of node0 cannot be started: no shim");
     CHECK(h.exit_code() == 94);
   }
+}
+
+TEST_CASE("what lasts is not tried again at once, and reported once for all its nodes") {
+  const auto unknown = [](char key) {
+    return AgentLost{
+        fmt::format("its host key is unknown: {}", key), true, {}, "its host key is unknown"};
+  };
+  SUBCASE("by the end of the run") {
+    Harness h(make_spec({1, 1}));
+    h.tell(unknown('A'), 0);
+    CHECK_FALSE(h.decided(Rule::kAgentLost));
+    CHECK(h.all<LaunchAgent>().empty());
+    h.tell(unknown('B'), 1);
+    CHECK(h.all<Decision>().size() == 1);
+    CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+          "only 0 of the 2 nodes needed: node[0-1]: node0: its host key is unknown: A; alike for "
+          "the others");
+    CHECK(h.exit_code() == 94);
+  }
+  SUBCASE("when enough others are there") {
+    JobSpec spec = make_spec({1, 1, 1, 1});
+    spec.group.min_nodes = 2;
+    Harness h(spec);
+    for (const std::uint32_t node : {1U, 3U}) h.tell(AgentLost{"no key", true, {}, "no key"}, node);
+    h.join(0);
+    CHECK_FALSE(h.decided(Rule::kAgentLost));
+    h.join(2);
+    CHECK(h.text(Rule::kAgentLost) ==
+          "the agents of node1,node3 cannot be started: no key; launching them again in 20 s");
+    CHECK(h.job.state() == JobState::kReserving);
+  }
+  SUBCASE("in the middle of a run alone") {
+    Harness h(make_spec({1, 1}));
+    h.run();
+    h.lose(1);
+    h.tell(unknown('A'), 1);
+    CHECK(h.all<LaunchAgent>().empty());
+  }
+}
+
+TEST_CASE("an option that no node can use is bad input; if one can, it is a node's fault") {
+  const AgentLost refused{
+      "cannot use --nproc-per-node=gpu", true, {}, "cannot use --nproc-per-node=gpu", true};
+  for (const bool one_joins : {false, true}) {
+    Harness h(make_spec({1, 1}));
+    h.tell(refused, 0);
+    CHECK(h.all<LaunchAgent>().empty());
+    if (one_joins) {
+      h.join(1);
+    } else {
+      h.tell(refused, 1);
+    }
+    CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+          (one_joins ? "only 1 of the 2 nodes needed: node0: cannot use --nproc-per-node=gpu"
+                     : "only 0 of the 2 nodes needed: node[0-1]: cannot use "
+                       "--nproc-per-node=gpu"));
+    CHECK(h.exit_code() == (one_joins ? 94 : 2));
+  }
+}
+
+TEST_CASE("a node that is gone for good is not launched again") {
+  JobSpec spec = make_spec({1, 1, 1});
+  spec.group.min_nodes = 2;
+  Harness h(spec);
+  h.run();
+  AgentLost gone{"Slurm has taken it out of job 7", false};
+  gone.gone = true;
+  h.tell(gone, 2);
+  CHECK(h.all<LaunchAgent>().empty());
+  h.recover_without(2);
+  h.now += seconds(1000);
+  h.fire(TimerId::kNodes);
+  CHECK(h.all<LaunchAgent>().empty());
 }
 
 TEST_CASE("agents lost before anything was started cost nothing, until one is lost in a loop") {

@@ -56,7 +56,7 @@ TEST_CASE("nothing is started on a node that leaves, though its agent is still t
   leave(h, 2);
   h.all_gone();
   CHECK(h.text(Rule::kRestart) ==
-        "free restart (nothing failed): starting 3 workers on 3 nodes again");
+        "free restart (nothing failed): starting the workers on 2 nodes again");
   while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
   CHECK(h.text(Rule::kGroupShrunk) == "there is no spare: going on with 2 of 3 nodes");
   CHECK(h.group == Nodes{0, 1});

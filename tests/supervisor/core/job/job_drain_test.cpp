@@ -33,7 +33,7 @@ TEST_CASE("a drained node is named once, and a spare takes its place at the next
   h.first_step();
   h.tell_exit(exited(h.job.attempt().value, 0, 1));
   h.all_gone();
-  CHECK(h.text(Rule::kNodeDrained) == "node1 is left: it is draining (bad disk)");
+  CHECK(h.text(Rule::kNodeDrained) == "node1 is taken out of the run: it is draining (bad disk)");
   h.fire(TimerId::kBackoff);
   CHECK(h.group == Nodes{0, 2});
 }
@@ -43,7 +43,7 @@ TEST_CASE("by the policy a drained node is left at once, after the workers could
   h.run();
   h.tell(plans("it is to be rebooted"), 0);
   CHECK(h.text(Rule::kNodeLeft) ==
-        "node0 is left to the scheduler; stopping all workers, which have 30 s to save");
+        "node0 is given back to the scheduler; stopping all workers, which have 30 s to save");
   REQUIRE(h.all<StopWorkers>().size() == 2);
   CHECK(h.all<StopWorkers>()[0].reason == StopReason::kPreempt);
   CHECK(h.all<StopWorkers>()[0].save_first);

@@ -67,6 +67,7 @@ TEST_CASE("a group that shrank grows again as soon as a node is there") {
   Harness h(group_spec({1, 1, 1}, 2, 3));
   h.run();
   h.lose_machine(0);
+  CHECK(h.text(Rule::kRestart).ends_with(": starting the workers on 2 nodes again"));
   h.begin();
   CHECK(h.group == Nodes{1, 2});
   const Nanos lost_at = h.now;
@@ -78,6 +79,7 @@ TEST_CASE("a group that shrank grows again as soon as a node is there") {
         "node0 is there: the group grows from 2 to 3 nodes; stopping both ranks");
   CHECK(h.all<StopWorkers>().front().reason == StopReason::kRestart);
   h.all_gone();
+  CHECK(h.text(Rule::kRestart).ends_with(": starting the workers on 3 nodes again"));
   CHECK(h.group == Nodes{1, 2, 0});
   h.begin();
   CHECK(h.job.attempt().value == 2);
@@ -191,7 +193,7 @@ TEST_CASE("a check of nodes that all fail names their number, and no later try")
           fmt::format("the agent of node{} cannot be started: no route to host", node));
   }
   CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-        "none of the 3 nodes can be checked: node0: no route to host");
+        "none of the 3 nodes can be checked: node[0-2]: no route to host");
 }
 
 TEST_CASE("the end for want of nodes names the cause of every missing one") {

@@ -44,6 +44,10 @@ TEST_CASE("the report says how many of them were innocent") {
   CHECK(text.find("a and b are evicted: cause unknown, 1.00 s after the start; 1 of them came "
                   "back") != std::string::npos);
   CHECK(text.find("b is evicted: it is broken, 3.00 s after the start\n") != std::string::npos);
+  RunReport alone = story_of_three();
+  alone.evictions[1].returned = {"b"};
+  CHECK(render_report(alone, {false, 200, Detail::kFull})
+            .find("3.00 s after the start; it came back\n") != std::string::npos);
   CHECK(report_json(story_of_three()).find("\"returned\":[\"b\"]") != std::string::npos);
 }
 

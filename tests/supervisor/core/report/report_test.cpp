@@ -282,7 +282,8 @@ TEST_CASE("a lost agent is an incident of its node, a dismissed agent is not") {
 
 Story two_machines() {
   Story story;
-  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}});
+  story.event(1, AgentJoined{4300, {}, 0}).event(2, AgentJoined{4301, {}, 0}, 1).start(4, 0, 2);
   return story;
 }
 
@@ -336,6 +337,7 @@ TEST_CASE("a run that goes on is not called unfinished, if that is known") {
 TEST_CASE("a lost machine's incident names its successor, and where ranks are afterwards") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 2}, {"beta", "10.0.0.2", 2}, {"gamma", "10.0.0.3", 2}});
+  story.event(1, AgentJoined{4301, {}, 0}, 1);
   story.group(3, 0, {{{0}, "alpha", "10.0.0.1", 0, 2}, {{1}, "beta", "10.0.0.2", 2, 2}}, {"gamma"});
   story.decide(4, Rule::kStart, 0, "starting 4 workers on 2 nodes").start(5, 0, 4);
   story.event(400, AgentLost{"exit code 9", true}, 2);
@@ -383,7 +385,9 @@ TEST_CASE("a group that grows is an incident without a failure") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}});
   story.group(3, 0, {{{0}, "alpha", "10.0.0.1", 0, 1}}).start(4, 0, 1);
-  story.decide(900, Rule::kGroupGrew, 0, "beta is there: the group grows from 1 to 2 nodes");
+  story.decide(900, Rule::kGroupGrew, 0,
+               "beta is there: the group grows from 1 to 2 nodes; stopping the rank",
+               {"beta is there: the group grows from 1 to 2 nodes"});
   WorkerExited stopped = exited(0, 0, ExitStatus::Kind::kSignaled, 15, 905);
   stopped.stopped_by_us = true;
   story.event(906, stopped).event(907, WorkersGone{Attempt{0}, 0, {}, {}});
@@ -394,8 +398,10 @@ TEST_CASE("a group that grows is an incident without a failure") {
   REQUIRE(report.incidents.size() == 1);
   CHECK_FALSE(report.incidents[0].rank);
   CHECK(report.incidents[0].decision ==
-        "beta is there: the group grows from 1 to 2 nodes; restart");
-  CHECK(render_report(report, {false, 100, Detail::kFull}).find("the group grows") !=
+        "beta is there: the group grows from 1 to 2 nodes; stopping the rank; restart");
+  const std::string text = render_report(report, {false, 100, Detail::kShort});
+  CHECK(text.find("Incident 1 of 1: the group grows, ") != std::string::npos);
+  CHECK(text.find("cause     beta is there: the group grows from 1 to 2 nodes\n") !=
         std::string::npos);
 }
 
@@ -420,7 +426,7 @@ TEST_CASE("setbacks before an attempt has workers are incidents of their own") {
   const RunReport report = build_report(story.entries);
   REQUIRE(report.incidents.size() == 2);
   CHECK_FALSE(report.incidents[0].rank);
-  CHECK(report.incidents[0].ended == "its agent was lost: exit code 1");
+  CHECK(report.incidents[0].ended == "could not be started");
   CHECK(report.incidents[0].phases.empty());
   CHECK(report.incidents[1].rank == 1U);
   CHECK(report.incidents[1].decision == "rank 1 failed; restart");

@@ -108,12 +108,12 @@ TEST_CASE("the run's time, attempts, workers, numbers and incidents have tracks"
 }
 
 TEST_CASE("where no step was done there is no rate, not a rate of zero") {
-  const auto rates = [](const Story& story) {
+  const auto rates = [](const scenarios::Story& story) {
     return std::ranges::count_if(events(trace_events(story.entries)), [](const std::string& event) {
       return has(event, "\"name\":\"steps per second\"");
     });
   };
-  Story story = scenarios::unfinished();
+  auto story = scenarios::unfinished();
   const auto before = rates(story);
   story.progress(20000, 1, Progress::Mark::kSummary, 19990, 20, 120, 0.3);
   CHECK(rates(story) == before);

@@ -79,6 +79,12 @@ TEST_CASE("a run that is not training shows its state, and no rate of the past")
   CHECK(live_line(status) == "train.py  running  up 1:23");
 }
 
+TEST_CASE("before the run has begun there is no line, and no time since") {
+  const RunStatus status = StatusFold().status(std::chrono::hours(17));
+  CHECK(status.uptime == base::Nanos{});
+  CHECK(live_line(status).empty());
+}
+
 TEST_CASE("rates that are no numbers give no time") {
   RunStatus status = running();
   status.step = 5;

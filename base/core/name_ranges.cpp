@@ -1,30 +1,28 @@
-#include "cli/options/name_ranges.h"
+#include "base/core/name_ranges.h"
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cstdint>
 #include <string_view>
 
+#include "base/core/name_list.h"
 #include "base/core/text.h"
 
-namespace robustrun::cli {
+namespace robustrun::base {
 namespace {
-
-constexpr std::size_t kDigitsMax = 9;  // the longest number that base/core/name_list.h reads
 
 // "gpu-" "007" ".lan"; a name without a number is all head.
 struct Parts {
   std::string_view head, digits, tail;
 };
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 Parts parts_of(std::string_view name) {
   std::size_t end = name.size();
-  while (end > 0 && !is_digit(name[end - 1])) --end;
+  while (end > 0 && !is_decimal(name[end - 1])) --end;
   std::size_t begin = end;
-  while (begin > 0 && is_digit(name[begin - 1]) && end - begin < kDigitsMax) --begin;
+  while (begin > 0 && is_decimal(name[begin - 1]) && end - begin < kRangeDigitsMax) --begin;
   if (begin == end) return {name, {}, {}};
   return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
 }
@@ -32,8 +30,8 @@ Parts parts_of(std::string_view name) {
 bool follows(const Parts& before, const Parts& after) {
   if (after.digits.empty() || before.digits.empty()) return false;
   if (before.head != after.head || before.tail != after.tail) return false;
-  const auto a = base::parse_int<std::uint32_t>(before.digits);
-  const auto b = base::parse_int<std::uint32_t>(after.digits);
+  const auto a = parse_int<std::uint32_t>(before.digits);
+  const auto b = parse_int<std::uint32_t>(after.digits);
   if (!a || !b || *b != *a + 1) return false;
   // [9-10] and [09-10] are ranges, [9-010] is not.
   return before.digits.size() == after.digits.size() ||
@@ -59,4 +57,4 @@ std::string name_ranges(const std::vector<std::string>& names) {
   return out;
 }
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::base

@@ -1,10 +1,10 @@
-#include "cli/options/name_ranges.h"
+#include "base/core/name_ranges.h"
 
 #include <doctest/doctest.h>
 
-#include "launcher/hosts/host_list.h"
+#include "base/core/name_list.h"
 
-namespace robustrun::cli::name_ranges_test {
+namespace robustrun::base::name_ranges_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -27,13 +27,11 @@ TEST_CASE("ranges are read back to the same names") {
   for (const Names& names :
        {Names{"n8", "n9", "n10", "n11"}, Names{"r1-n01", "r1-n02", "r2-n01"},
         Names{"n999999999", "n1000000000", "n1000000001"}, Names{"a1b2c", "a1b3c", "a2b4c"}}) {
-    const auto hosts = launcher::parse_host_list(name_ranges(names));
-    REQUIRE(hosts);
-    Names read;
-    for (const launcher::Host& host : *hosts) read.push_back(host.name);
-    CHECK(read == names);
+    const auto read = expand_names(name_ranges(names), {.names_max = 10});
+    REQUIRE(read);
+    CHECK(*read == names);
   }
 }
 
 }  // namespace
-}  // namespace robustrun::cli::name_ranges_test
+}  // namespace robustrun::base::name_ranges_test

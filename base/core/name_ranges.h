@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace robustrun::cli {
+namespace robustrun::base {
 
 // Keeps the order of `names`; consecutive names whose last numbers rise by one become a range.
 // --hosts accepts the result.
 [[nodiscard]] std::string name_ranges(const std::vector<std::string>& names);
 
-}  // namespace robustrun::cli
+}  // namespace robustrun::base
