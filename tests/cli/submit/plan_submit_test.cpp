@@ -212,7 +212,7 @@ TEST_CASE("the script quotes what the user wrote") {
   CHECK(text.find("robustrun='/opt/my robustrun'\n") != std::string::npos);
   CHECK(text.find(R"(-- train.py '$HOME; rm x' 'it'\''s'))") != std::string::npos);
   CHECK(text.find("  94|124)\n") != std::string::npos);
-  CHECK(text.find("\"$robustrun\" requeue \"$run\" || scontrol requeue") != std::string::npos);
+  CHECK(text.find("\"$robustrun\" requeue \"$run\" || [ $? -eq 93 ] ||") != std::string::npos);
   CHECK(text.find("ROBUSTRUN_NODE_HISTORY") == std::string::npos);
   job.node_history = "/shared/my history";
   CHECK(batch_script(job).find("export ROBUSTRUN_NODE_HISTORY='/shared/my history'\n") !=

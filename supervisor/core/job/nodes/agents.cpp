@@ -103,9 +103,9 @@ void Agents::report_failed_starts() {
                     nodes_.names(group.nodes), trouble_of(group));
     const base::Nanos retry_at = nodes_.at(first).retry_at;
     if (retry_at != kNever && retry_at > orders_.now() && may_be_awaited()) {
-      text += fmt::format("; launching {} again in {}", group.nodes.size() == 1 ? "it" : "them",
-                          base::in_seconds(
-                              std::chrono::ceil<std::chrono::seconds>(retry_at - orders_.now())));
+      text += fmt::format(
+          "; launching {} again in {}", group.nodes.size() == 1 ? "it" : "them",
+          base::in_seconds(std::chrono::ceil<std::chrono::seconds>(retry_at - orders_.now())));
     }
     orders_.decide(is_missed ? Rule::kAgentLost : Rule::kSpareChanged, std::move(text));
   }

@@ -147,7 +147,7 @@ TEST_CASE("what lasts is not tried again at once, and reported once for all its 
     CHECK_FALSE(h.decided(Rule::kAgentLost));
     h.join(2);
     CHECK(h.text(Rule::kAgentLost) ==
-          "the agents of node1,node3 cannot be started: no key; launching them again in 20 s");
+          "the agents of node1,node3 cannot be started: no key; launching them again in 10 s");
     CHECK(h.job.state() == JobState::kReserving);
   }
   SUBCASE("in the middle of a run alone") {
