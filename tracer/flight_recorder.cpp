@@ -177,7 +177,7 @@ base::Result<FlightRecording> DumpReader::read(const Value& root) {
   const Value groups = root["pg_config"];
   const Value status = root["pg_status"];
   if (!root["version"].text() || (!groups && !root["entries"])) {
-    return base::fail(Errc::kCorrupt, "it is not a dump of the Flight Recorder");
+    return base::fail(Errc::kNotFound, "it is not a dump of the Flight Recorder");
   }
   FlightRecording recording;
   recording.version = text(root["version"]);

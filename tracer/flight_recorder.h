@@ -62,8 +62,9 @@ struct FlightRecording {
   std::vector<RecordedEntry> entries;  // oldest first
 };
 
-// Reads a dump of either form. Fails with kCorrupt if it has neither form or is cut short, and with
-// kLimit if it exceeds the bounds of limits.h.
+// Reads a dump of either form. Fails with kCorrupt if it has neither form or is cut short, with
+// kNotFound if it is another document of such a form, and with kLimit if it exceeds the bounds of
+// limits.h.
 [[nodiscard]] base::Result<FlightRecording> read_flight_recording(std::string_view bytes);
 
 [[nodiscard]] bool is_gloo(const RecordedEntry& entry);

@@ -18,25 +18,30 @@ int missing(const std::string& path) {
   return errno == ENOENT || errno == ENOTDIR ? errno : 0;
 }
 
+constexpr const char* kSyncAdvice = ", or let robustrun bring it there (--sync-code=.)";
+
+std::unexpected<base::Error> failed(int os_errno, const std::string& what, const char* advice) {
+  auto failure = base::fail_errno({}, os_errno);
+  failure.error().what = fmt::format(
+      "{} is not on this machine: put it on a file system that every machine sees{}", what, advice);
+  return failure;
+}
+
 }  // namespace
 
 base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome& home) {
-  constexpr const char* kAdvice =
-      "is not on this machine; put it on a file system that every machine sees, or have it brought "
-      "there (--sync-code)";
   if (workers.code &&
       missing(bootstrap::code_folder(workers.cache_directory, workers.code->digest)) != 0) {
     return {};  // the code arrives before workers start
   }
   if (const int error = missing(workers.working_directory); error != 0) {
-    return base::fail_errno(fmt::format("the folder {} {}", workers.working_directory, kAdvice),
-                            error);
+    return failed(error, fmt::format("the folder {}", workers.working_directory), kSyncAdvice);
   }
   const bool is_file =
       workers.mode == wire::LaunchMode::kScript || workers.mode == wire::LaunchMode::kRunPath;
   if (workers.image.starts_with('/')) {
     if (const int error = missing(workers.image); error != 0) {
-      return base::fail_errno(fmt::format("the image {} {}", workers.image, kAdvice), error);
+      return failed(error, fmt::format("the image {}", workers.image), "");
     }
   }
   const bool may_be_in_image =
@@ -51,7 +56,7 @@ base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome
                                : workers.working_directory + "/" + workers.program;
   const int error = missing(home.seen(path));
   if (error == 0) return {};
-  return base::fail_errno(fmt::format("{} {}", path, kAdvice), error);
+  return failed(error, path, kSyncAdvice);
 }
 
 }  // namespace robustrun::agent

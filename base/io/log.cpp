@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,11 @@ LogCopy& log_copy() {
   return copy;
 }
 
+std::atomic<bool>& stderr_in_line() {
+  static std::atomic<bool> in_line = false;
+  return in_line;
+}
+
 // One write(2) per line, so that lines of several processes on one terminal do not mix, and never
 // blocked for long by a stopped terminal or a sleeping reader.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -68,9 +74,10 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    if (log_copy()) log_copy()({line.data(), line.size()});
     std::string text;
-    if (dropped_ > 0) text = fmt::format("({} log lines were dropped here)\n", dropped_);
+    if (stderr_in_line().exchange(false)) text = "\n";
+    if (log_copy()) log_copy()(text + std::string(line.data(), line.size()));
+    if (dropped_ > 0) text += fmt::format("({} log lines were dropped here)\n", dropped_);
     text += fitted({line.data(), line.size()});
     if (write(text)) {
       dropped_ = 0;
@@ -175,6 +182,10 @@ void redirect_log(LogSink sink) {
 }
 
 void copy_log(std::function<void(std::string_view line)> copy) { log_copy() = std::move(copy); }
+
+void set_stderr_in_line(bool in_line) { stderr_in_line() = in_line; }
+
+bool is_stderr_in_line() { return stderr_in_line(); }
 
 bool log_enabled(LogLevel level) {
   return level != LogLevel::kOff && level >= instance().options.level;

@@ -43,6 +43,11 @@ void redirect_log(LogSink sink);
 // `copy` must not log.
 void copy_log(std::function<void(std::string_view line)> copy);
 
+// Whether the last bytes that others wrote to stderr do not end with '\n'. The next line then
+// begins on a line of its own, which sets this back.
+void set_stderr_in_line(bool in_line);
+[[nodiscard]] bool is_stderr_in_line();
+
 [[nodiscard]] bool log_enabled(LogLevel level);
 void log_line(LogLevel level, const LogContext& context, std::string_view text);
 

@@ -22,7 +22,7 @@ int end_known(const std::string& directory, const base::Error& why) {
     say(why.what);
     return report ? supervisor::kExitFailure : supervisor::kExitUsage;
   }
-  say(end_in_words(*report) + " (robustrun report has the details)");
+  say(end_in_words(*report) + "; `robustrun report` has the details");
   return *report->exit_code;
 }
 

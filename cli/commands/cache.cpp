@@ -63,8 +63,10 @@ int collect_cache(const CacheLine& line, const std::string& cache, const Surroun
   if (line.unused) {
     const auto time = parse_duration(*line.unused);
     if (!time || *time <= base::Nanos::zero()) {
-      return complain_of_usage(around, "cache",
-                               "argument --unused: invalid time: '" + *line.unused + "'");
+      return complain_of_usage(
+          around, "cache",
+          fmt::format("argument --unused: invalid time: '{}' (seconds, or 90s, 15m, 2h, 1d)",
+                      *line.unused));
     }
     limits.unused_s = std::chrono::duration_cast<std::chrono::seconds>(*time).count();
   }

@@ -82,16 +82,15 @@ int demo_command(std::span<const std::string> argv, const Surroundings& around) 
                                  .string();
   say(fmt::format("two ranks train a small network; after step {} rank 1 is killed with SIGKILL",
                   kKilledAt));
-  const std::vector<std::string> run{
-      "--nproc-per-node=2",
-      "--run-dir=" + *folder + "/" + std::filesystem::path(*folder).filename().string(),
-      script,
-      "--steps=" + std::to_string(kSteps),
-      "--die-at=" + std::to_string(kKilledAt),
-      "--slow=0.02",
-      "--checkpoint=" + *folder + "/checkpoints",
-      "--curve=" + *folder + "/curve",
-      "--print-every=50"};
+  const std::vector<std::string> run{"--nproc-per-node=2",
+                                     "--run-dir=" + *folder,
+                                     script,
+                                     "--steps=" + std::to_string(kSteps),
+                                     "--die-at=" + std::to_string(kKilledAt),
+                                     "--slow=0.02",
+                                     "--checkpoint=" + *folder + "/checkpoints",
+                                     "--curve=" + *folder + "/curve",
+                                     "--print-every=50"};
   const int code = run_command(run, around);
   if (code != supervisor::kExitSuccess) return code;
   const Curve curve = read_curve(*folder + "/curve");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -46,7 +47,11 @@ std::optional<FileKind> kind_of(std::string_view bytes) {
   const std::string_view text = base::trim(begin);
   if (text.starts_with("NCCL version")) return FileKind::kRas;
   if (!text.starts_with('{')) return std::nullopt;
-  if (text.find("\"communicators") != std::string_view::npos) return FileKind::kRas;
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  if (has("\"communicators")) return FileKind::kRas;
+  constexpr std::array<std::string_view, 5> kKeysOfDumps{
+      R"("entries")", R"("nccl_comm_state")", R"("pg_config")", R"("pg_status")", R"("version")"};
+  if (std::ranges::none_of(kKeysOfDumps, has)) return std::nullopt;
   return FileKind::kDump;
 }
 
@@ -233,7 +238,8 @@ base::Status Gathering::look_at(const NamedFile& file) {
   } else {
     status = std::unexpected(report.error());
   }
-  if (status) return {};
+  const bool is_other = !status && status.error().code == Errc::kNotFound;
+  if (status || (is_other && *kind == FileKind::kDump && !file.named)) return {};
   const std::string what =
       fmt::format("cannot use {}: {}", base::printable(file.path), status.error().what);
   // These need the user's decision: two files of one rank, or a name without a rank.

@@ -7,6 +7,7 @@
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/plan/inject_plan.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/runs/find_run.h"
 #include "cli/runs/read_journal.h"
 #include "supervisor/control/client.h"
@@ -66,7 +67,12 @@ int inject_command(std::span<const std::string> argv, const Surroundings& around
   const std::string directory = std::filesystem::path(*journal).parent_path().string();
   note_damage(directory);
   auto client = ControlClient::connect(directory);
-  if (!client) return complain(client.error());
+  if (!client) {
+    const auto report = report_of(directory);
+    if (!report || !report->exit_code) return complain(client.error());
+    say(end_in_words(*report));
+    return kExitNotDone;
+  }
   if (plan->draws) say(fmt::format("the target is drawn with --seed {}", plan->seed));
   return inject(*client, *plan);
 }

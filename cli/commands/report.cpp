@@ -2,7 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <ranges>
+#include <variant>
 
 #include "base/io/tool.h"
 #include "base/io/unwatched_child.h"
@@ -55,6 +59,16 @@ int write_files(const ReportLine& line, const std::string& journal,
   return status ? 0 : complain(status.error());
 }
 
+// The age of the last reading of progress; the last entry is of this moment.
+std::optional<base::Nanos> read_ago(const std::vector<supervisor::JournalEntry>& entries) {
+  for (const supervisor::JournalEntry& entry : std::views::reverse(entries)) {
+    const auto* const event = std::get_if<supervisor::Event>(&entry.what);
+    if (event == nullptr || !std::holds_alternative<supervisor::Progress>(event->body)) continue;
+    return std::max(base::Nanos{}, entries.back().at - entry.at);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int report_command(std::span<const std::string> argv, const Surroundings& around) {
@@ -96,6 +110,7 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
     print(supervisor::report_json(report) + "\n");
   } else {
     report.is_active = is_active && report.outcome == supervisor::RunOutcome::kUnfinished;
+    if (report.is_active) report.read_ago = read_ago(readout->entries);
     const auto detail = line->verbose ? supervisor::Detail::kFull : supervisor::Detail::kShort;
     print(supervisor::render_report(report, {around.takes_colour(around.stdout_is_terminal),
                                              terminal_columns(around), detail}));

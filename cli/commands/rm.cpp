@@ -112,7 +112,9 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto age = parse_duration(*line->older_than);
   if (!age) {
     return complain_of_usage(
-        around, "rm", fmt::format("argument --older-than: invalid value: '{}'", *line->older_than));
+        around, "rm",
+        fmt::format("argument --older-than: invalid time: '{}' (seconds, or 90s, 15m, 2h, 1d)",
+                    *line->older_than));
   }
   // By the last word of the journal: a long run that ended today is not old.
   for (const KnownRun& run : known_runs(around)) {

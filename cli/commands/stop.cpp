@@ -62,7 +62,14 @@ int say_why_not(const std::string& directory, const base::Error& why) {
   const auto report = report_of(directory);
   if (report && report->exit_code) return say_the_end(directory);
   say(why.what);
-  say(report ? "its journal has no end; robustrun status shows more" : report.error().what);
+  if (!report) {
+    say(report.error().what);
+  } else if (why.what.find("robustrun resume") == std::string::npos) {
+    say(fmt::format(
+        "its journal has no end; if its supervisor is gone, `robustrun resume {}` takes "
+        "it over",
+        std::filesystem::path(directory).filename().string()));
+  }
   return kExitNotDone;
 }
 

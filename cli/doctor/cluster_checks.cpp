@@ -21,6 +21,12 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string_view last_line(std::string_view text) {
+  text = base::trim(text);
+  const std::size_t newline = text.rfind('\n');
+  return newline == std::string_view::npos ? text : text.substr(newline + 1);
+}
+
 // "topology/tree" of the output of `scontrol show config`; empty: not in it.
 std::string_view topology_plugin(std::string_view config) {
   for (const std::string_view line : base::split(config, '\n')) {
@@ -96,9 +102,19 @@ Check check_slurm(const Facts& facts) {
                             base::printable(plugin), job);
   if (slurm.srun.state != AnswerState::kAnswered) {
     check.state = CheckState::kWarn;
-    check.found = slurm.srun.is_here() ? "srun --version fails or does not end; " + job
-                                       : "no srun on PATH; " + job;
-    check.advice = "put all of Slurm's programs on PATH, perhaps by `module load slurm`";
+    const std::string_view words = last_line(slurm.srun.text);
+    if (!slurm.srun.is_here()) {
+      check.found = "no srun on PATH; " + job;
+      check.advice = "put all of Slurm's programs on PATH, perhaps by `module load slurm`";
+    } else if (slurm.srun.state == AnswerState::kHung || words.empty()) {
+      check.found = "srun --version fails or does not end; " + job;
+      check.advice = "call it by hand, perhaps after `module load slurm`";
+    } else {
+      check.found = fmt::format("srun --version fails: {}; {}", base::printable(words), job);
+      check.advice =
+          "is this a machine of the cluster, and does it have Slurm's configuration "
+          "(slurm.conf, SLURM_CONF)?";
+    }
   } else if (slurm.scontrol.state != AnswerState::kAnswered) {
     check.state = CheckState::kWarn;
     check.found +=

@@ -155,8 +155,8 @@ Check check_memory(const Facts& facts) {
     return check;
   }
   check.found = fmt::format(
-      "{} of {} available; copies of checkpoints in memory may take {}, and take {} times the "
-      "states of the ranks here",
+      "{} of {} available; copies of checkpoints in memory may take up to {}, and need {} times "
+      "the states of this machine's ranks",
       in_gib(memory.available), in_gib(memory.total), in_gib(memory.available / 2),
       checkpoint::kCopiesWithoutBoard);
   check.kind = roughly_in_gib(memory.total);

@@ -64,6 +64,7 @@ CLI::Validator at_least(std::uint64_t least) {
 }
 
 std::string invalid_choice(const std::string& word, const std::vector<std::string>& choices) {
+  if (word.empty()) return fmt::format("expected one of {}", base::join(choices, ", "));
   return fmt::format("invalid choice: '{}'{} (choose from {})", base::printable(word),
                      did_you_mean(word, choices), base::join(choices, ", "));
 }

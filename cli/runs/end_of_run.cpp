@@ -5,6 +5,7 @@
 
 #include "base/core/words.h"
 #include "base/io/fd.h"
+#include "base/io/log.h"
 #include "cli/runs/read_journal.h"
 #include "cli/text/terminal.h"
 #include "supervisor/run/final_report.h"
@@ -34,7 +35,9 @@ void print_final_report(const std::string& directory, const Surroundings& around
       {is_compat(readout->entries),
        !quiet && !is_compat(readout->entries),
        {around.takes_colour(around.stderr_is_terminal), supervisor::stderr_width()}});
-  static_cast<void>(base::write_all(STDERR_FILENO, words));
+  // The last output of a worker may have no line end.
+  static_cast<void>(
+      base::write_all(STDERR_FILENO, base::is_stderr_in_line() ? "\n" + words : words));
 }
 
 std::string end_in_words(const supervisor::RunReport& report) {

@@ -64,6 +64,22 @@ std::vector<std::string> live_runs(const Surroundings& around) {
   return directories;
 }
 
+// Directories of runs whose supervisor was killed on this machine. Their workers may live on.
+std::vector<std::string> lost_runs(const Surroundings& around) {
+  std::vector<std::string> lost;
+  for (const KnownRun& run : known_runs(around)) {
+    const auto file = supervisor::read_control_file(run.directory);
+    if (!file || file->host != supervisor::this_host() || is_live(run.directory)) continue;
+    lost.push_back(run.directory);
+  }
+  return lost;
+}
+
+std::string resume_words(const std::string& directory) {
+  return fmt::format("the supervisor of run {0} is gone; `robustrun resume {0}` takes it over",
+                     fs::path(directory).filename().string());
+}
+
 std::vector<std::string> names_of(const std::vector<std::string>& directories) {
   std::vector<std::string> names;
   for (const std::string& directory : directories) names.push_back(fs::path(directory).filename());
@@ -112,18 +128,27 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
                                     base::join(names_of(live), ", ")));
     }
     if (live.empty() && pick != Pick::kLiveFirst) {
+      const std::vector<std::string> lost = lost_runs(around);
+      if (!lost.empty()) {
+        return base::fail(base::Errc::kNotFound, "no active run; " + resume_words(lost.front()));
+      }
       return base::fail(base::Errc::kNotFound,
                         "no active run; pass a run's id or directory (`robustrun ls` lists runs)");
     }
     if (!live.empty()) {
-      say(fmt::format("run {}{}", fs::path(live.front()).filename().string(),
-                      live.size() > 1 ? fmt::format(", the newest of {}", live.size()) : ""));
+      say(fmt::format(
+          "run {}{}", fs::path(live.front()).filename().string(),
+          live.size() > 1 ? fmt::format(", the newest of {} active runs", live.size()) : ""));
       return live.front();
     }
   }
   const fs::path directory = fs::path(RR_TRY(find_journal(run, around))).parent_path();
   if (run.empty()) {
-    say(fmt::format("run {}, the newest; no run is active", directory.filename().string()));
+    const std::vector<std::string> lost = lost_runs(around);
+    const bool is_lost = std::ranges::find(lost, directory.string()) != lost.end();
+    say(fmt::format(
+        "run {}, the newest; {}", directory.filename().string(),
+        is_lost ? "its supervisor is gone, and its workers may live on" : "no run is active"));
   }
   return directory.string();
 }

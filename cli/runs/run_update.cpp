@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "base/io/code_tree.h"
 #include "base/io/fd.h"
 #include "base/io/sha256.h"
@@ -24,9 +25,10 @@ base::Status stage_code(const std::string& directory, const std::string& stage, 
   const auto copy = RR_TRY(base::copy_code(plan.code, folder, directory));
   RR_TRY(base::write_file_atomically(folder + ".files", copy.manifest, 0600));
   plan.update.changes.code_digest = base::to_hex(base::sha256(copy.manifest));
-  plan.update.words.push_back(fmt::format(
-      "code from {} ({} files, {} KiB, {})", base::printable(plan.code), copy.files,
-      (copy.bytes + 1023) / 1024, plan.update.changes.code_digest.substr(0, kDigestShown)));
+  plan.update.words.push_back(
+      fmt::format("code from {} ({}, {} KiB, {})", base::printable(plan.code),
+                  base::counted(copy.files, "file"), (copy.bytes + 1023) / 1024,
+                  plan.update.changes.code_digest.substr(0, kDigestShown)));
   return {};
 }
 

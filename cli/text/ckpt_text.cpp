@@ -101,9 +101,11 @@ std::string checkpoint_text(const FoundAttempt& found) {
   std::string text =
       fmt::format("step {}, generation {}, attempt {}: {}\n", found.attempt.step,
                   found.attempt.generation, found.attempt.token, state_in_words(found));
-  text += fmt::format("{} in {} tensors, saved by {} ranks", size_in_words(found.data_bytes),
-                      found.tensors, head.layout.world_size);
+  text += fmt::format("{} in {}, saved by {}", size_in_words(found.data_bytes),
+                      base::counted(found.tensors, "tensor"),
+                      base::counted(head.layout.world_size, "rank"));
   for (const checkpoint::Axis& axis : head.layout.axes) {
+    if (head.layout.axes.size() == 1 && axis.size == head.layout.world_size) break;
     text += fmt::format(", {} {}", base::printable(axis.name), axis.size);
   }
   text += "\n" + notes_text(found) + "\nfiles\n";

@@ -92,11 +92,14 @@ std::string node_table(const RunPlan& plan) {
       continue;
     }
     if (i >= plan.request.spec.group.max_nodes) {
-      table += fmt::format("spare    {:<24} {} workers\n", nodes[i].name, nodes[i].slots);
+      table += fmt::format("spare    {:<24} {}\n", nodes[i].name,
+                           base::counted(nodes[i].slots, "worker"));
       continue;
     }
-    table += fmt::format("node {:<3} {:<24} ranks {}-{}\n", i, nodes[i].name, rank,
-                         rank + nodes[i].slots - 1);
+    const std::string ranks = nodes[i].slots == 1
+                                  ? fmt::format("rank {}", rank)
+                                  : fmt::format("ranks {}-{}", rank, rank + nodes[i].slots - 1);
+    table += fmt::format("node {:<3} {:<24} {}\n", i, nodes[i].name, ranks);
     rank += nodes[i].slots;
   }
   return table;

@@ -35,7 +35,7 @@ RunCells run_cells(const RunRow& row) {
     cells[7] = base::printable(row.trouble);
     return cells;
   }
-  cells[2] = fmt::format("{}×{}", row.nodes, row.nodes == 0 ? 0 : row.workers / row.nodes);
+  cells[2] = row.nodes == 0 ? "-" : fmt::format("{}×{}", row.nodes, row.workers / row.nodes);
   cells[3] = age_in_words(row.age / std::chrono::seconds(1));
   cells[4] = row.step ? std::to_string(*row.step) : "-";
   cells[5] = std::to_string(row.incidents);

@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "base/core/wrap.h"
 #include "cli/top/view.h"
 #include "cli/top/words.h"
 
@@ -98,9 +99,10 @@ void View::draw_run(Canvas& canvas) const {
   const std::string program =
       status_.program.empty() ? "run" : status_.program.substr(status_.program.rfind('/') + 1);
   const bool is_silent = status_.supervisor == SupervisorStatus::kSilent;
-  const char* const text = !is_silent        ? to_string(status_.state)
-                           : status_.is_busy ? "supervisor busy"
-                                             : "no supervisor";
+  const char* const text = status_.exit_code.value_or(0) != 0 ? "ended"
+                           : !is_silent                       ? to_string(status_.state)
+                           : status_.is_busy                  ? "supervisor busy"
+                                                              : "no supervisor";
   int column = canvas.put(0, 1, program, kBold, columns / 2);
   column = canvas.put(0, column + 2, text, state_style(status_));
   const std::string up = fmt::format("up {}, {}", age_words(status_.uptime), restarts_of(status_));
@@ -428,11 +430,23 @@ void View::draw_prompt(Canvas& canvas, int row) const {
   canvas.put(row, column, " ", {.reverse = true});
   std::string hint;
   if (is_fault) {
-    hint = why_no_fault(text);
+    if (!why_no_fault(text).empty()) hint = "its kind; esc";
   } else if (const auto update = read_update(text); !update) {
     hint = update.error().what;
   }
   canvas.put(row, column + 2, hint.empty() ? "enter, or esc" : hint, kDim, end);
+}
+
+// Above the prompt's row.
+void View::draw_kinds_of_faults(Canvas& canvas, int row) const {
+  const int columns = canvas.size().columns;
+  const std::vector<std::string> lines =
+      base::wrap_words(why_no_fault(order_.fault), static_cast<std::size_t>(columns - 2));
+  int at = row - static_cast<int>(lines.size());
+  for (const std::string& line : lines) {
+    canvas.fill(at, 0, columns, ' ');
+    canvas.put(at++, 1, line, kDim, columns - 1);
+  }
 }
 
 void View::draw_keys(Canvas& canvas, int row) const {
@@ -505,6 +519,9 @@ Canvas View::draw(Size size, base::Nanos now) {
   draw_legend(canvas, legend);
   draw_details(canvas, legend + 1, last);
   draw_news(canvas, last, now);
+  if (prompt_ == Prompt::kFault && !why_no_fault(order_.fault).empty()) {
+    draw_kinds_of_faults(canvas, keys);
+  }
   return canvas;
 }
 

@@ -81,6 +81,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& lines, std::siz
 
 void View::take(supervisor::RunStatus status, base::Nanos now) {
   const bool is_another_attempt = has_status_ && status.attempt != status_.attempt;
+  if (status.exit_code && !has_ended()) outcome_at_.reset();  // "the run is ending"
   status_ = std::move(status);
   has_status_ = true;
   heard_at_ = now;
@@ -275,6 +276,7 @@ void View::take(std::uint32_t rank, std::optional<supervisor::RankUse> use) {
 }
 
 void View::take_outcome(std::string text, base::Nanos now) {
+  if (has_ended()) return;
   outcome_ = std::move(text);
   outcome_at_ = now;
 }

@@ -121,6 +121,7 @@ class View {
   void draw_details(Canvas& canvas, int row, int end) const;
   void draw_panel(Canvas& canvas, int row, int end);
   void draw_news(Canvas& canvas, int row, base::Nanos now) const;
+  void draw_kinds_of_faults(Canvas& canvas, int row) const;
   void draw_prompt(Canvas& canvas, int row) const;
   void draw_keys(Canvas& canvas, int row) const;
   void rule(Canvas& canvas, int row, std::string_view left, std::string_view right,

@@ -115,6 +115,15 @@ std::string first_of(const RunStatus& status, const std::vector<NodeCells>& cell
   return ranks_in_words(ranks) + (ranks.size() == 1 ? " on " + node : "");
 }
 
+// Of a run that has ended: "stopping (robustrun stop); 30 s to save, ..." announced what is over.
+std::string last_words(const std::string& decision) {
+  constexpr std::string_view kStopping = "stopping (";
+  if (!decision.starts_with(kStopping)) return decision;
+  return fmt::format(
+      "stopped ({}",
+      std::string_view(decision).substr(0, decision.find("; ")).substr(kStopping.size()));
+}
+
 }  // namespace
 
 std::string age_words(base::Nanos time) {
@@ -139,7 +148,7 @@ Headline headline_of(const RunStatus& status, const std::vector<NodeCells>& cell
     const bool is_good = *status.exit_code == 0;
     return {fmt::format("ended after {} with exit code {}", age_words(status.uptime),
                         *status.exit_code),
-            status.decision, is_good ? CellState::kRunning : CellState::kFailed};
+            last_words(status.decision), is_good ? CellState::kRunning : CellState::kFailed};
   }
   if (status.supervisor == SupervisorStatus::kSilent && status.is_busy) {
     return {"the supervisor is busy or stopped; this is from its journal", "trying again",

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -57,6 +58,7 @@ class LocalConsole final : public Console {
     if (!shared) open_writer(writers_[1], err_fd, 1, "standard error", false);
     if (style_.live) terminal_ = base::Fd(::fcntl(err_fd, F_DUPFD_CLOEXEC, 0));
     err_index_ = shared ? 0 : 1;
+    is_beside_log_ = same_destination(err_fd, STDERR_FILENO);
   }
 
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
@@ -150,7 +152,8 @@ class LocalConsole final : public Console {
     if (!copy_) return;
     copied_.clear();
     copy_prefixers_[output.is_stderr ? 1 : 0].append(copied_, {output.rank, output.is_stderr},
-                                                     prefix, output.bytes);
+                                                     prefix, output.bytes,
+                                                     known_prefix(style_, output));
     copy_(output.is_stderr, copied_);
   }
 
@@ -165,7 +168,12 @@ class LocalConsole final : public Console {
     const BoundedWriter::Room room = writer.begin(output.bytes.size());
     if (room == BoundedWriter::Room::kNone) return;
     if (room == BoundedWriter::Room::kAfterGap) prefixers_[index].reset();
-    prefixers_[index].append(writer.queue(), {output.rank, output.is_stderr}, prefix, output.bytes);
+    note_log_line(index);
+    prefixers_[index].append(writer.queue(), {output.rank, output.is_stderr}, prefix, output.bytes,
+                             known_prefix(style_, output));
+    if (is_beside_log_ && index == err_index_ && !output.bytes.empty()) {
+      base::set_stderr_in_line(is_in_line_ = !output.bytes.ends_with('\n'));
+    }
     writer.commit();
     was_congested_ = congested();
   }
@@ -197,7 +205,11 @@ class LocalConsole final : public Console {
     }
     for (std::size_t i = 0; i < writers_.size(); ++i) {
       if (!writers_[i]) continue;
-      if (prefixers_[i].in_line()) writers_[i]->append("\n");
+      note_log_line(i);
+      if (prefixers_[i].in_line()) {
+        writers_[i]->append("\n");
+        if (is_beside_log_ && i == err_index_) base::set_stderr_in_line(false);
+      }
       prefixers_[i].reset();
       writers_[i]->finish();
     }
@@ -229,6 +241,13 @@ class LocalConsole final : public Console {
     }
     writer = std::make_unique<BoundedWriter>(executor_, pool_, lane, std::move(options),
                                              std::move(handlers));
+  }
+
+  // A line of the log has ended the line that was open.
+  void note_log_line(std::size_t index) {
+    if (index != err_index_ || !is_in_line_ || base::is_stderr_in_line()) return;
+    is_in_line_ = false;
+    prefixers_[index].reset();
   }
 
   void on_progress() {
@@ -274,6 +293,8 @@ class LocalConsole final : public Console {
   std::string copied_;
   Copy copy_;
   std::size_t err_index_ = 1;
+  bool is_beside_log_ = false;  // standard error of this process, where our log goes
+  bool is_in_line_ = false;  // there, when output was last shown
   bool was_congested_ = false;
   std::uint64_t dropped_ = 0;
 };

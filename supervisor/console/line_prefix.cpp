@@ -16,7 +16,7 @@ constexpr std::string_view kPlain = "\x1b[0m";
 }  // namespace
 
 void LinePrefixer::append(std::string& out, StreamId stream, std::string_view prefix,
-                          std::string_view bytes) {
+                          std::string_view bytes, std::string_view known) {
   if (bytes.empty()) return;
   if (prefix.empty()) {
     out.append(bytes);
@@ -39,11 +39,20 @@ void LinePrefixer::append(std::string& out, StreamId stream, std::string_view pr
     const bool returns = ends && bytes[end] == '\r';
     // "\r" alone and the end of "\r\n" are no lines of their own.
     const bool bare = end == from && (returns || position_ == Position::kAfterReturn);
-    if (position_ != Position::kInLine && !bare) out.append(prefix);
-    out.append(bytes, from, end - from + (ends ? 1 : 0));
+    std::size_t begin = from;
+    if (position_ != Position::kInLine && !bare) {
+      out.append(prefix);
+      if (!known.empty() && line.starts_with(known)) begin += known.size();
+    }
+    out.append(bytes, begin, end - begin + (ends ? 1 : 0));
     position_ = !ends ? Position::kInLine : returns ? Position::kAfterReturn : Position::kLineStart;
     from = end + 1;
   }
+}
+
+std::string known_prefix(const ConsoleStyle& style, const wire::Output& output) {
+  const bool is_same = style.prefix == ConsoleStyle::Prefix::kRank && output.is_stderr;
+  return is_same ? fmt::format("[rank{}]: ", output.rank.value) : std::string();
 }
 
 std::string line_prefix(const ConsoleStyle& style, std::string_view role, std::string_view host,

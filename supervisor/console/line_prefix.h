@@ -21,8 +21,10 @@ struct StreamId {
 
 class LinePrefixer {
  public:
-  // Appends `bytes` of `stream` to `out`, each line behind `prefix`.
-  void append(std::string& out, StreamId stream, std::string_view prefix, std::string_view bytes);
+  // Appends `bytes` of `stream` to `out`, each line behind `prefix`. A line that begins with
+  // `known` loses it.
+  void append(std::string& out, StreamId stream, std::string_view prefix, std::string_view bytes,
+              std::string_view known = {});
   // Another writer has written to the destination and ended the line.
   void reset() { position_ = Position::kLineStart; }
   [[nodiscard]] bool in_line() const { return position_ != Position::kLineStart; }
@@ -32,6 +34,10 @@ class LinePrefixer {
   Position position_ = Position::kLineStart;
   StreamId last_;  // the stream whose line is open
 };
+
+// "[rank3]: ", which torch puts before the lines of an exception, where line_prefix() says the
+// same; else empty.
+std::string known_prefix(const ConsoleStyle& style, const wire::Output& output);
 
 // The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone. `host`: the name of the
 // worker's machine.

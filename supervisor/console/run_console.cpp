@@ -140,10 +140,12 @@ void RunConsole::announce(const Decision& decision) {
     case Rule::kCopiesPlaced:
     case Rule::kCopiesSaved:
     case Rule::kCopiesAwaited:
-    case Rule::kColdStart:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
+    case Rule::kColdStart: RR_LOG(kDebug, {}, "{}", decision.text); break;
+    case Rule::kSignal:
+    case Rule::kTimeLimit:
     case Rule::kWorkerFailed:
-      // What the other ranks say while they end follows from this, and is in their logs.
+      // What other ranks print while they end follows from this, and is in their logs.
       console_->fold_tracebacks(!request_.spec.compat && !request_.spec.log_directory.empty());
       RR_LOG(kWarn, {}, "{}", decision.text);
       break;
@@ -164,6 +166,7 @@ void RunConsole::announce(const Decision& decision) {
     case Rule::kMismatch:
     case Rule::kEndedEarly:
     case Rule::kLateCrash:
+    case Rule::kKilled:
     case Rule::kNotResumed:
     case Rule::kNodeHealth:
     case Rule::kMachineFault:
@@ -176,10 +179,8 @@ void RunConsole::announce(const Decision& decision) {
     case Rule::kCheckpointKept:
     case Rule::kCopiesLost:
     case Rule::kRolledBack:
-    case Rule::kSignal:
     case Rule::kSecondSignal:
-    case Rule::kPreempted:
-    case Rule::kTimeLimit: RR_LOG(kWarn, {}, "{}", decision.text); break;
+    case Rule::kPreempted: RR_LOG(kWarn, {}, "{}", decision.text); break;
     case Rule::kBudgetExhausted:
     case Rule::kCrashLoop:
     case Rule::kInfrastructureGivenUp:

@@ -31,6 +31,16 @@ base::Status refuse_strangers(int fd) {
   return base::fail(Errc::kPermission, "cannot talk to the run: its socket is another user's");
 }
 
+// Whether the process with this number has ended (proc_pid_stat(5)). If one is there, it may be
+// another process.
+bool is_dead(std::int32_t pid) {
+  if (pid <= 0) return false;
+  const auto stat = base::read_file(fmt::format("/proc/{}/stat", pid), kControlFileBytesMax);
+  if (!stat) return stat.error().os_errno == ENOENT || stat.error().os_errno == ESRCH;
+  const std::size_t name_end = stat->rfind(") ");
+  return name_end != std::string::npos && stat->substr(name_end + 2).starts_with('Z');
+}
+
 std::unexpected<base::Error> gone() {
   return base::fail(Errc::kUnavailable, "the run's supervisor is gone");
 }
@@ -63,7 +73,13 @@ base::Result<ControlClient> ControlClient::connect(const std::string& run_direct
                         "the run's supervisor takes no connection: it is stopped, "
                         "or too many are talking to it");
     }
-    return ended(errno == EACCES ? Errc::kPermission : Errc::kNotFound,
+    const int os_errno = errno;
+    if (os_errno != EACCES && file->host == this_host() && is_dead(file->pid)) {
+      where = fmt::format("`robustrun resume {}` takes it over",
+                          base::printable(run_directory.substr(run_directory.rfind('/') + 1)));
+      return ended(Errc::kNotFound, fmt::format("its supervisor, pid {}, was killed", file->pid));
+    }
+    return ended(os_errno == EACCES ? Errc::kPermission : Errc::kNotFound,
                  "no process listens on its socket");
   }
   RR_TRY(refuse_strangers(fd.get()));

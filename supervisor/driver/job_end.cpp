@@ -120,13 +120,15 @@ void JobEnd::announce(base::Nanos at) {
 std::string JobEnd::reason() const {
   const LongestSaves longest = hands_.longest_saves();
   const base::Nanos save = longest.expected(settings_.grace);
-  std::string why = "no save was timed, and workers may take " + base::in_seconds(save);
+  std::string why = "no save has been seen yet, and workers may take " + base::in_seconds(save);
   if (longest.reported) {
     why = "the longest save took " + base::rough_duration_words(save);
   } else if (longest.stop > settings_.grace) {
-    why = "no save was timed, and the longest stop took " + base::rough_duration_words(save);
+    why =
+        "no save has been seen yet, and the longest stop took " + base::rough_duration_words(save);
   }
-  return fmt::format("job {} ends at {}; {}", settings_.job, time_of_day(*end_), why);
+  return fmt::format("time limit of {} job {} at {}; {}", settings_.scheduler, settings_.job,
+                     time_of_day(*end_), why);
 }
 
 std::string JobEnd::timed_save(base::Nanos end) {

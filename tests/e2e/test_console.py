@@ -22,6 +22,14 @@ def test_a_syntax_error_costs_at_most_12_lines_and_no_restart(robustrun):
     assert "invalid syntax, in train.py:1" in finished.errors
 
 
+def test_a_module_that_is_missing_is_named_and_not_started_again(robustrun):
+    finished = robustrun.run("-m", "nosuchmod")
+    assert finished.code == 1
+    assert "giving up: a restart cannot change that" in finished.errors
+    (why,) = [line for line in finished.errors.splitlines() if line.startswith("  why ")]
+    assert "No module named nosuchmod; " in why
+
+
 def test_a_failure_names_the_users_line_and_no_torch_block(robustrun):
     robustrun.write("train.py", RAISES)
     finished = robustrun.run("--max-restarts=0", "train.py")

@@ -94,10 +94,14 @@ def test_status_of_a_run_whose_supervisor_was_killed(detached):
     assert f"it was pid {pid} on {os.uname().nodename}" in text
     assert f"robustrun resume {run.name}" in text
     # A pid from a file is not enough to send a signal.
-    stop = run.do("stop")
-    assert stop.code == 1 and "no end" in stop.errors
-    attach = run.do("attach")
-    assert attach.code == 1 and "no process listens on its socket" in attach.errors
+    takes_over = f"`robustrun resume {run.name}` takes it over"
+    for verb in ("stop", "attach"):
+        done = run.do(verb)
+        assert done.code == 1 and f"pid {pid}, was killed; {takes_over}" in done.errors
+        alone = run.robustrun.run(verb)
+        assert alone.code == 2 and f"no active run; the supervisor of run {run.name} is gone; " \
+            in alone.errors and takes_over in alone.errors
+    assert "its supervisor is gone" in run.robustrun.run("status").errors
 
 
 def test_status_does_not_wait_for_a_stopped_supervisor(detached):
@@ -132,6 +136,8 @@ def test_status_of_a_run_that_has_ended(detached):
     assert stop.code == 0 and "exit code 7" in stop.errors
     attach = run.do("attach")
     assert attach.code == 7 and "exit code 7" in attach.errors
+    inject = run.robustrun.run("inject", run.name, "kill", "--rank=0")
+    assert inject.code == 1 and "exit code 7" in inject.errors and "control" not in inject.errors
 
 
 def test_watching_goes_on_until_the_end(detached):
@@ -204,7 +210,7 @@ def test_which_run_is_meant(robustrun):
     done = robustrun.run("stop")
     assert done.code == 2 and "first" in done.errors and "second" in done.errors
     newest = robustrun.run("status")
-    assert newest.code == 0 and "run second, the newest of 2" in newest.errors
+    assert newest.code == 0 and "run second, the newest of 2 active runs" in newest.errors
     assert second.do("stop").code == 0
     alone = robustrun.run("stop")
     assert alone.code == 0 and "run first" in alone.errors

@@ -131,7 +131,7 @@ def test_rm_keeps_all_starts_of_a_slurm_job_while_one_is_active(robustrun):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["rm"], "rm needs a RUN, or --older-than TIME"),
     (["rm", "a", "--older-than=1d"], "either runs or --older-than, not both"),
-    (["rm", "--older-than=x"], "argument --older-than: invalid value: 'x'"),
+    (["rm", "--older-than=x"], "argument --older-than: invalid time: 'x' (seconds, or 90s, "),
     (["rm", "no-such-run"], "cannot find the run no-such-run"),
     (["logs", "no-such-run"], "cannot find the run no-such-run"),
 ])

@@ -97,7 +97,7 @@ inline std::vector<std::string> unreached_rules(const Reached& reached) {
   std::vector<std::string> missing;
   std::string rarest;
   std::uint64_t least = UINT64_MAX;
-  constexpr int kRules = static_cast<int>(core::Rule::kNodeDrained) + 1;
+  constexpr int kRules = static_cast<int>(core::Rule::kKilled) + 1;
   for (int i = 0; i < kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     const auto excused = std::ranges::find(kUnreachedRules, rule, &Unreached::rule);

@@ -149,7 +149,8 @@ Classification by_end(const WorkerExited& exited, FaultPhase phase) {
       what.advice = "often native libraries that do not fit each other: CUDA, NCCL, an extension";
     }
   } else if (exited.kind == base::ExitStatus::Kind::kSignaled) {
-    what.name = fmt::format("ended by a signal {}", when(phase));
+    what.name = exited.ended_well() ? "ended by a signal while the interpreter ended"
+                                    : fmt::format("ended by a signal {}", when(phase));
     what.layer = Layer::kInfrastructure;
   } else {
     what.name = fmt::format("exit {}", when(phase));
@@ -167,7 +168,7 @@ std::string action_words(FirstAction action) {
   switch (action) {
     case FirstAction::kRestart: return "restart";
     case FirstAction::kEvict: return "take the machine out";
-    case FirstAction::kRollBack: return "go back to the code or data that worked";
+    case FirstAction::kRollBack: return "correct the code or data, or go back to what worked";
     case FirstAction::kCheck: return "check the machine";
     case FirstAction::kTolerate: return "wait: it may pass";
     case FirstAction::kGiveUp: return "end the run";
@@ -185,7 +186,10 @@ bool is_crash(std::int32_t signal) {
 
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows) {
-  if (is_lost_at_end(exited) || (exited.ended_well() && !exited.status().success())) {
+  const bool ended_well = exited.ended_well() && !exited.status().success();
+  // A signal of someone else's, such as SIGKILL, is no crash.
+  if (ended_well && !is_crash(exited.code)) return by_end(exited, phase);
+  if (is_lost_at_end(exited) || ended_well) {
     const std::string how = fmt::format("{} (rank {})", how_it_ended(exited), exited.rank.value);
     return classify_finding("crash at exit", how, rows);
   }
@@ -327,7 +331,8 @@ std::string in_words(const Classification& what, std::string_view shown) {
 }
 
 std::string advice_in_words(const Classification& what) {
-  const bool is_machine = what.action == FirstAction::kEvict || what.action == FirstAction::kCheck;
+  const bool is_machine = what.action == FirstAction::kEvict ||
+                          (what.action == FirstAction::kCheck && what.layer != Layer::kData);
   // A restart is what happens anyway.
   const bool has_action = what.symptom != kUnexplained && (is_machine || what.advice.empty()) &&
                           what.action != FirstAction::kRestart;

@@ -48,6 +48,17 @@ std::optional<Frame> frame_of(std::string_view line) {
   return frame;
 }
 
+// What the interpreter prints, below no frame, where it cannot begin with `-m MODULE`: behind its
+// own path. Empty: `line` is another one.
+std::string_view missing_module(std::string_view line) {
+  const std::size_t path = line.find(": ");
+  if (path == line.npos || line.substr(0, path).find("python") == line.npos) return {};
+  const std::string_view words = line.substr(path + 2);
+  const bool is_it = words.starts_with("No module named ") ||
+                     words.starts_with("Error while finding module specification for ");
+  return is_it ? words : std::string_view();
+}
+
 }  // namespace
 
 std::optional<ScriptError> script_error(std::span<const std::string> lines) {
@@ -57,6 +68,10 @@ std::optional<ScriptError> script_error(std::span<const std::string> lines) {
     const std::string_view line = without_rank_prefix(whole);
     if (const auto frame = frame_of(line)) {
       frames.push_back(*frame);
+      continue;
+    }
+    if (const std::string_view module = missing_module(line); !module.empty()) {
+      found = ScriptError{std::string(module), {}, 0, {}};
       continue;
     }
     // Source lines and marks below a frame are indented.

@@ -3,7 +3,8 @@
 // raised it. Pure.
 //
 // Reads what the interpreter prints for an exception that nothing caught (Python's traceback
-// module), also behind the prefix "[rank1]: " that torch puts before each line.
+// module), and for a module that it cannot run (`-m`); also behind the prefix "[rank1]: " that
+// torch puts before each line.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +17,7 @@ struct ScriptError {
   std::string exception;  // "ZeroDivisionError: division by zero"; its first line
   // Of the innermost frame outside Python's library and installed packages, or of the innermost
   // frame where all are inside.
-  std::string file;
+  std::string file;  // empty: there was no frame
   std::uint32_t line = 0;
   std::string function;  // empty at module level and for a SyntaxError
 };

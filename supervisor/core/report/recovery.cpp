@@ -12,6 +12,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
 
 namespace robustrun::supervisor {
 namespace {
@@ -89,6 +92,22 @@ void count_lost_steps(const AttemptFacts& failed, const AttemptFacts& next, Inci
   incident.steps_lost = std::max<std::int64_t>(0, lost);
 }
 
+// An agent's words about one worker, for several.
+std::string of_several(std::string why) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kWords{
+      {{"its standby worker was", "their standby workers were"},
+       {"its standby worker", "their standby workers"},
+       {"its ", "their "},
+       {"it had", "they had"},
+       {"it was", "they were"},
+       {"it imported", "they imported"}}};
+  for (const auto& [one, several] : kWords) {
+    const std::size_t at = why.find(one);
+    if (at != std::string::npos) why.replace(at, one.size(), several);
+  }
+  return why;
+}
+
 }  // namespace
 
 const char* to_string(RecoveryPhase phase) {
@@ -128,10 +147,9 @@ void describe_recovery(const Facts& facts, const AttemptFacts& failed, const Att
   incident.phases = phases.take();
   incident.warm = static_cast<std::uint32_t>(next.warm.size());
   for (const auto& [why, ranks] : next.cold) {
-    const std::string first = fmt::format("rank {}", ranks.begin()->value);
-    const std::string others =
-        ranks.size() == 1 ? "" : fmt::format(" and {} more", ranks.size() - 1);
-    incident.cold.push_back(fmt::format("{}{}: {}", first, others, why));
+    incident.cold.push_back(ranks.size() == 1
+                                ? fmt::format("rank {}: {}", ranks.begin()->value, why)
+                                : fmt::format("{} ranks: {}", ranks.size(), of_several(why)));
   }
   count_lost_steps(failed, next, incident);
 }

@@ -262,6 +262,7 @@ bool is_one_failure(const RunReport& report) {
 void show_one_failure(const RunReport& report, Page& page) {
   const Incident& incident = report.incidents[0];
   page.item("why", why_words(report));
+  page.item("now", now_words(report));
   page.item("injected", incident.injected);
   show_circumstances(incident, page);
   page.item("progress", progress_words(report));
@@ -269,6 +270,7 @@ void show_one_failure(const RunReport& report, Page& page) {
   page.item("saved", saved_words(incident));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
+  show_list("killed", report.killed, page, kListLinesShort);
   show_moved(report, page);
   show_evictions(report, page);
   show_list("hangs", hang_lines(report), page, kListLinesShort);
@@ -279,6 +281,7 @@ void show_short(const RunReport& report, Page& page) {
   if (is_one_failure(report)) return show_one_failure(report, page);
   show_not_resumed(report, page);
   page.item("why", why_words(report));
+  page.item("now", now_words(report));
   page.item("workers", worker_words(report));
   page.item("progress", progress_words(report));
   if (report.data_waited * kDataWaitShare >= report.duration) {
@@ -287,6 +290,7 @@ void show_short(const RunReport& report, Page& page) {
   page.item("time", time_words(report.time, kLeastShare));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
+  show_list("killed", report.killed, page, kListLinesShort);
   show_moved(report, page);
   show_evictions(report, page);
   show_list("hangs", hang_lines(report), page, kListLinesShort);
@@ -304,6 +308,7 @@ void show_short(const RunReport& report, Page& page) {
 void show_full(const RunReport& report, Page& page) {
   show_not_resumed(report, page);
   page.item("why", why_words(report));
+  page.item("now", now_words(report));
   page.item("run", run_words(report));
   page.item("workers", worker_words(report));
   page.item("places", report.placement);
@@ -316,6 +321,7 @@ void show_full(const RunReport& report, Page& page) {
   show_stages(report, page);
   page.item("logs", report.log_directory);
   show_dropped(report, page);
+  show_list("killed", report.killed, page);
   show_injected(report, page);
   show_takeovers(report, page);
   show_moved(report, page);

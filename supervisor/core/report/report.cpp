@@ -404,6 +404,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
     if (const auto* decision = std::get_if<Decision>(&entry.what)) {
       last_decision = decision;
       if (is_about_places(decision->rule)) report.placement = decision->text;
+      if (decision->rule == Rule::kKilled) report.killed.push_back(decision->text);
     }
     if (const auto* event = std::get_if<Event>(&entry.what)) {
       const auto* exited = std::get_if<WorkerExited>(&event->body);

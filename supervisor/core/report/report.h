@@ -74,6 +74,8 @@ struct RunReport {
   RunOutcome outcome = RunOutcome::kUnfinished;
   // Whether a supervisor runs it. Not in the JSON, which is made from the journal alone.
   bool is_active = false;
+  std::optional<base::Nanos>
+      read_ago;  // of an active run: age of its last reading; not in the JSON
   std::string reason;  // why it ended, in a sentence; without an end: what is known last
   std::optional<int> exit_code;  // none: the journal has no end
   base::Nanos started{};  // Unix time
@@ -107,6 +109,7 @@ struct RunReport {
   // The rank that waited for training data longest in the last attempt, and how long; 0: none did.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;
+  std::vector<std::string> killed;  // workers that had not ended when a stop's time was over
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -143,6 +146,7 @@ struct RunReport {
     v(32, "bandwidth", bandwidth);
     v(33, "data_waited", data_waited);
     v(34, "data_rank", data_rank);
+    v(35, "killed", killed);
   }
 };
 

@@ -14,6 +14,7 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr base::Nanos kDataWaitTold = std::chrono::seconds(1);
+constexpr base::Nanos kAgeTold = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -74,6 +75,11 @@ std::string progress_words(const RunReport& report) {
     text += fmt::format("{}{:.4g} steps/s{}", text.empty() ? "" : ", ", *report.steps_per_second,
                         report.outcome == RunOutcome::kUnfinished ? "" : " on average");
   }
+  if (!text.empty() && report.read_ago && *report.read_ago >= kAgeTold) {
+    text +=
+        fmt::format(", as of {} ago",
+                    base::in_seconds(std::chrono::floor<std::chrono::seconds>(*report.read_ago)));
+  }
   if (report.left) text += ", " + eta_words(*report.left);
   for (const wire::Metric& metric : report.metrics) {
     text += fmt::format("{}{}", text.empty() ? "" : ", ", metric_words(metric));
@@ -113,12 +119,15 @@ std::string failure_words(const Incident& incident) {
 }
 
 std::string why_words(const RunReport& report) {
-  if (report.is_active) return "`robustrun status` shows its present step";
-  if (report.outcome == RunOutcome::kSucceeded) return "";
+  if (report.is_active || report.outcome == RunOutcome::kSucceeded) return "";
   if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
   const Incident& last = report.incidents.back();
   if ((last.cause.empty() || last.is_growth) && !last.rank) return report.reason;
   return fmt::format("{}; {}", failure_words(last), report.reason);
+}
+
+std::string now_words(const RunReport& report) {
+  return report.is_active ? "`robustrun status` shows its present step" : "";
 }
 
 std::string recovery_words(const Incident& incident) {

@@ -31,6 +31,8 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string error_words(const Incident& incident);
 // The failure in one line.
 [[nodiscard]] std::string failure_words(const Incident& incident);
+// The row "now"; empty: the run is not active.
+[[nodiscard]] std::string now_words(const RunReport& report);
 // How far the recovery got before the next failure or the end of the journal.
 [[nodiscard]] std::string recovery_words(const Incident& incident);
 // "20 steps lost: step 120 was done, training went on with step 101"

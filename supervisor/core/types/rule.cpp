@@ -68,6 +68,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kLateCrash: return "late_crash";
     case Rule::kNodeLeft: return "node_left";
     case Rule::kNodeDrained: return "node_drained";
+    case Rule::kKilled: return "killed";
   }
   return "unknown";
 }
@@ -137,6 +138,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kResumePoint:
     case Rule::kColdStart:
     case Rule::kLateCrash:
+    case Rule::kKilled:
     case Rule::kSpareChanged: return RuleRole::kOther;
   }
   return RuleRole::kOther;  // a rule of a newer version

@@ -73,6 +73,7 @@ enum class Rule : std::uint8_t {
   kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
   kNodeLeft,  // a node was told to end or is drained: the workers are restarted without it
   kNodeDrained,  // a spare replaces a node that the scheduler drains; it is not to blame
+  kKilled,  // workers had not ended when the grace period of a stop was over
 };
 
 // "worker_failed"; "unknown" for a rule of a newer version. Never changed: docs/metrics.md,

@@ -22,7 +22,8 @@ TEST_CASE("a missing program is named, and what cannot be judged passes") {
   const auto missing = check_program(workers);
   REQUIRE_FALSE(missing.has_value());
   CHECK(missing.error().os_errno == ENOENT);
-  CHECK(missing.error().what.starts_with(folder / "other.py" + " is not on this machine"));
+  CHECK(missing.error().what.starts_with(folder / "other.py" + " is not on this machine: "));
+  CHECK(missing.error().what.ends_with(" (--sync-code=.)"));
   workers.program = "train.py/inner.py";
   CHECK(check_program(workers).error().os_errno == ENOTDIR);
   workers.program = "${local_rank}.py";

@@ -303,7 +303,11 @@ TEST_CASE("RAS shows which ranks are alive, and their progress only if nothing e
 TEST_CASE("in a folder unknown files are skipped, truncated ones are reported") {
   Disk disk;
   disk.files["a.log"] = "step 1";
+  disk.files["j.json"] = R"({"a": 1})";
+  disk.files["k.json"] = R"({"version": "1", "name": "package"})";
+  disk.files["l.jsonl"] = "{\"step\": 1}\n{\"step\": 2}\n";
   CHECK(disk.look().error().code == Errc::kNotFound);
+  CHECK(disk.look().error().what.starts_with("there is no progress record"));
   disk.files["t_0"] = fixture("flight_recorder/gloo.pickle.0");
   disk.files["t_1"] = fixture("flight_recorder/gloo.pickle.1").substr(0, 700);
   disk.files["t_2"] = record(2, 1, 1, 1).substr(0, 100);
@@ -317,6 +321,12 @@ TEST_CASE("in a folder unknown files are skipped, truncated ones are reported") 
   disk.named = true;
   CHECK(disk.look().error().what.starts_with("cannot use a.log: "));
   disk.files.erase("a.log");
+  CHECK(disk.look().error().what.starts_with("cannot use j.json: it is neither "));
+  disk.files.erase("j.json");
+  CHECK(disk.look().error().what.find("it is not a dump of the Flight Recorder") !=
+        std::string::npos);
+  disk.files.erase("k.json");
+  disk.files.erase("l.jsonl");
   CHECK(disk.look().error().what.starts_with("cannot use t_1: "));
 }
 

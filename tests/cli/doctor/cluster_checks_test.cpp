@@ -76,6 +76,14 @@ TEST_CASE("Slurm shows its version, topology plugin and allocation") {
   slurm.srun = answered("slurm 20.11.9");
   CHECK(check_slurm(facts).state == CheckState::kWarn);
   CHECK(has(check_slurm(facts).advice, "22.05"));
+  slurm.job.clear();
+  slurm.srun = {State::kFailed, 1,
+                "srun: error: resolve_ctls_from_dns_srv: res_nsearch error\n"
+                "srun: fatal: Could not establish a configuration source\n"};
+  CHECK(check_slurm(facts).found ==
+        "srun --version fails: srun: fatal: Could not establish a configuration source; "
+        "not within an allocation");
+  CHECK(has(check_slurm(facts).advice, "slurm.conf"));
 }
 
 TEST_CASE("munged is asked for a credential") {

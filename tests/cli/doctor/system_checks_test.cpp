@@ -94,7 +94,7 @@ TEST_CASE("half of the available memory is for copies") {
   facts.memory.available = 32 * 1024 * kMiB;
   CHECK(check_memory(facts).state == CheckState::kOk);
   CHECK(has(check_memory(facts).found, "32.0 GiB of 64.0 GiB available"));
-  CHECK(has(check_memory(facts).found, "may take 16.0 GiB"));
+  CHECK(has(check_memory(facts).found, "may take up to 16.0 GiB"));
   facts.memory.cgroup_limit = 8 * 1024 * kMiB;
   CHECK(has(check_memory(facts).found, "limit of this cgroup 8.0 GiB"));
   facts.memory.available = 100 * kMiB;

@@ -70,6 +70,15 @@ TEST_CASE("a crash at exit is due to the interpreter's end, whatever was printed
   CHECK(what.name == "crash at interpreter exit");
   CHECK(what.action == supervisor::FirstAction::kTolerate);
   CHECK(what.evidence == "exit code 134 after its script had returned (rank 3)");
+
+  exited.kind = base::ExitStatus::Kind::kSignaled;
+  exited.script_end = base::ScriptEnd::kFinished;
+  exited.code = SIGABRT;
+  CHECK(supervisor::class_in_words(looks(exited)) ==
+        "crash at interpreter exit (user code, high confidence)");
+  exited.code = SIGKILL;  // of somebody else: not the script's fault
+  CHECK(looks(exited).name == "ended by a signal while the interpreter ended");
+  CHECK(looks(exited).layer == supervisor::Layer::kInfrastructure);
 }
 
 TEST_CASE("all symptoms of ByteRobust's Table 1 are there") {

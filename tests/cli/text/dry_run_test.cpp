@@ -104,6 +104,13 @@ TEST_CASE("a dry run over hosts that count for themselves says so") {
     INFO(part, "\n", *text);
     CHECK(text->find(part) != std::string::npos);
   }
+  World fixed;
+  const std::vector<std::string> known{"--hosts=n[1-2]", "--spares=1", "train.py"};
+  const auto one = plan_run(fixed.merge(known).value(), known, fixed.around);
+  REQUIRE(one.has_value());
+  const std::string table = dry_run_text(*one, {}).value();
+  CHECK(table.find("n1                       rank 0\n") != std::string::npos);
+  CHECK(table.find("n2                       1 worker\n") != std::string::npos);
 }
 
 }  // namespace robustrun::cli::dry_run_test

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/top/words.h"
+#include "wire/messages/injection.h"
 
 namespace robustrun::cli::view_test {
 
@@ -319,6 +320,18 @@ TEST_CASE("the end of a run is told, and q leaves") {
   CHECK(view.has_ended());
   CHECK(picture(view, kSmall).contains("ended after 5 min 0 s with exit code 0"));
   CHECK(view.press(keys_of("q").front()) == View::Wish::kQuit);
+
+  status.exit_code = {};
+  View stopped = view_of(status);
+  stopped.take_outcome("the run is ending", kNow);
+  status.exit_code = 143;
+  status.decision = "stopping (robustrun stop); 30 s to save, a second signal kills";
+  stopped.take(status, kNow);
+  const std::string shown = picture(stopped, kSmall);
+  CHECK(shown.contains("with exit code 143; stopped (robustrun stop)"));
+  for (const char* const over : {"finished", "is ending", "30 s to save"}) {
+    CHECK_FALSE(shown.contains(over));
+  }
 }
 
 TEST_CASE("q closes a panel before it quits; ctrl-c always quits") {
@@ -360,6 +373,9 @@ TEST_CASE("a fault is named, and one that does not exist is not asked about") {
   type(view, "\x1b[CIkil\r");
   CHECK(picture(view, kSmall).contains("fault for rank 1: kil"));
   CHECK(picture(view, kSmall).contains("the kinds of faults are kill, stop"));
+  for (const wire::FaultRow& row : wire::fault_rows()) {
+    CHECK(picture(view, kSmall).contains(row.name));
+  }
   type(view, "x\x7fl\r");
   CHECK(picture(view, kSmall).contains("inject kill into rank 1?"));
   CHECK(view.press(keys_of("y").front()) == View::Wish::kOrder);

@@ -432,7 +432,7 @@ def test_the_last_save_before_the_time_limit_begins_as_early_as_saves_need(
     assert job.cluster.wait_end(job.job, within_s=300) == "COMPLETED", job.output()
     first = job.report()
     assert first["exit_code"] == 124
-    said = rf"job {job.job} ends at \d\d:\d\d:\d\d; the longest save took 4\.\d s"
+    said = rf"time limit of Slurm job {job.job} at \d\d:\d\d:\d\d; the longest save took 4\.\d s"
     assert re.search(said, json.dumps(first))
     one_start = job.output().split(f"job {job.job} is queued again")[0]
     assert len(re.findall(said + r": saving at \d\d:\d\d:\d\d", one_start)) == 1, one_start

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "base/io/log.h"
 #include "supervisor/console/console.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
@@ -77,6 +78,37 @@ TEST_CASE("a console that is full goes on in a new file, and nothing is lost bet
   struct stat info{};
   REQUIRE(::stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a line of the log begins on a line of its own, and so does what goes on after it") {
+  const robustrun::test::ScratchFolder folder;
+  std::string kept;
+  {
+    const Descriptors descriptors;
+    robustrun::test::Loop loop;
+    const auto log = ConsoleLog::open(folder / "console.log");
+    if (!log) return;
+    ConsoleStyle style;
+    style.prefix = ConsoleStyle::Prefix::kRank;
+    auto console =
+        Console::open(loop.executor(), STDOUT_FILENO, STDERR_FILENO, style, "default", [] {});
+    wire::Output output;
+    output.bytes = "\r 4/100";
+    console->write(output, "node7");
+    static_cast<void>(
+        loop.run_until([&] { return text_of(folder / "console.log").ends_with("/100"); }));
+    RR_LOG(kWarn, {}, "first");
+    RR_LOG(kWarn, {}, "second");
+    output.bytes = " it/s";
+    console->write(output, "node7");
+    bool flushed = false;
+    console->flush([&] { flushed = true; });
+    static_cast<void>(loop.run_until([&] { return flushed; }));
+    kept = text_of(folder / "console.log");
+  }
+  REQUIRE(kept.starts_with("\r[rank 0]  4/100\n"));
+  CHECK(kept.find("warn  first\n") < kept.find("warn  second\n[rank 0]  it/s\n"));
+  CHECK(kept.ends_with("warn  second\n[rank 0]  it/s\n"));
 }
 
 TEST_CASE("a console that cannot be opened is an error, and so is a link") {

@@ -48,6 +48,19 @@ TEST_CASE("a line that comes in pieces has one prefix, however it is cut") {
   }
 }
 
+TEST_CASE("a line's own prefix is not shown beside ours, elsewhere in a line it stays") {
+  ConsoleStyle style;
+  style.prefix = ConsoleStyle::Prefix::kRank;
+  const std::string known = known_prefix(style, output_of(1, 0, true));
+  LinePrefixer prefixer;
+  std::string text;
+  prefixer.append(text, {{1}, true}, "1: ", "[rank1]: Traceback\n[rank1]: \n[rank2]: x\nsee ",
+                  known);
+  prefixer.append(text, {{1}, true}, "1: ", "[rank1]: y\n", known);
+  CHECK(text == "1: Traceback\n1: \n1: [rank2]: x\n1: see [rank1]: y\n");
+  CHECK(known_prefix({}, output_of(1, 0, true)).empty());
+}
+
 TEST_CASE("a stream that comes in the middle of another's line starts a new one") {
   Sink sink;
   sink.put(kFirst, "10%");

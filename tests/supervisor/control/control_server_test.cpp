@@ -314,6 +314,9 @@ TEST_CASE("a run that is over is not found, whatever its folder says") {
   reason();
   run.write("control", (run / "nobody") + "\n");
   CHECK(reason().find("no process listens") != std::string::npos);
+  run.write("control", write_control_file({run / "nobody", this_host(), 2'147'483'647}));
+  CHECK(reason().find("its supervisor, pid 2147483647, was killed; `robustrun resume ") !=
+        std::string::npos);
   // As another machine that shares the folder would see it.
   run.write("control", write_control_file({run / "nobody", "node\x1b[2J9", 4711}));
   CHECK(reason().find("it runs on node\\x1b[2J9 (pid 4711), or did") != std::string::npos);

@@ -95,7 +95,7 @@ TEST_CASE("the save is announced once, and begins in time with what is left unti
   CHECK(job.log.text().empty());
   job.clock.time = at - kJobEndAnnounced;
   job.answer(kEnd);
-  const std::string line = "job 12 ends at " + time_of_day(kEnd) +
+  const std::string line = "time limit of Slurm job 12 at " + time_of_day(kEnd) +
                            "; the longest save took 41.0 s: saving at " + time_of_day(at) + "\n";
   CHECK(job.log.text() == line);
   job.clock.time = at - 1s;
@@ -109,7 +109,7 @@ TEST_CASE("the save is announced once, and begins in time with what is left unti
   CHECK(job.saves[0].signal == SIGTERM);
   CHECK(job.saves[0].cause == SignalReceived::Cause::kTimeLimit);
   CHECK(job.saves[0].by ==
-        "job 12 ends at " + time_of_day(kEnd) + "; the longest save took 41.0 s");
+        "time limit of Slurm job 12 at " + time_of_day(kEnd) + "; the longest save took 41.0 s");
   CHECK(job.saves[0].grace == 41s + kJobEndMarginMin - kJobEndReserve);
   CHECK(job.log.text() == line);
   CHECK(job.end->timed_save(kEnd).empty());
@@ -137,7 +137,8 @@ TEST_CASE("an end that is moved before the save is announced again, and kept") {
   CHECK(job.saves.empty());
   job.clock.time = kEnd + 1h - 5min;
   job.answer(kEnd + 1h);
-  CHECK(job.log.text().find("job 12 ends at " + time_of_day(kEnd + 1h)) != std::string::npos);
+  CHECK(job.log.text().find("time limit of Slurm job 12 at " + time_of_day(kEnd + 1h)) !=
+        std::string::npos);
   job.answer(std::nullopt);  // the limit is lifted
   job.clock.time = kEnd + 1h;
   job.answer(std::nullopt);
@@ -165,7 +166,7 @@ TEST_CASE("a warning brings the end that a poll has not seen yet") {
   const base::Nanos at = end - 41s - kJobEndMarginMin;
   job.clock.time = at - 30s;
   CHECK(job.end->timed_save(end) == "saving at " + time_of_day(at));
-  CHECK(job.log.text() == "job 12 ends at " + time_of_day(end) +
+  CHECK(job.log.text() == "time limit of Slurm job 12 at " + time_of_day(end) +
                               "; the longest save took 41.0 s: saving at " + time_of_day(at) +
                               "\n");
   job.clock.time = at;
@@ -197,9 +198,10 @@ TEST_CASE("without a timed save the workers' time counts, and Slurm's warning is
   job.clock.time = kEnd - 5min;
   job.answer(kEnd);
   CHECK(job.end->timed_save(kEnd).empty());
-  CHECK(job.log.text() == "job 12 ends at " + time_of_day(kEnd) +
-                              "; no save was timed, and workers may take 120 s: saving at " +
-                              time_of_day(kEnd - 3min) + "\n");
+  CHECK(job.log.text() ==
+        "time limit of Slurm job 12 at " + time_of_day(kEnd) +
+            "; no save has been seen yet, and workers may take 120 s: saving at " +
+            time_of_day(kEnd - 3min) + "\n");
   job.longest.reported = 10s;  // now one is timed, which is announced as well
   job.answer(kEnd);
   job.answer(kEnd);
@@ -220,13 +222,14 @@ TEST_CASE(
   job.clock.time = kEnd - 5min;
   job.answer(kEnd);
   CHECK(job.end->timed_save(kEnd).empty());
-  CHECK(job.log.text().ends_with("; no save was timed, and workers may take 120 s: saving at " +
-                                 time_of_day(kEnd - 3min) + "\n"));
+  CHECK(job.log.text().ends_with(
+      "; no save has been seen yet, and workers may take 120 s: saving at " +
+      time_of_day(kEnd - 3min) + "\n"));
   job.longest.stop = 130s;
   job.answer(kEnd + 1min);
   CHECK(job.end->timed_save(kEnd + 1min).empty());
   CHECK(
-      job.log.text().ends_with("; no save was timed, and the longest stop took 2 min 10 s: "
+      job.log.text().ends_with("; no save has been seen yet, and the longest stop took 2 min 10 s: "
                                "saving at " +
                                time_of_day(kEnd + 1min - 195s) + "\n"));
 }

@@ -52,7 +52,7 @@ std::string check_in_words(const char* what, PreflightDepth depth, const NodesCh
     text += fmt::format(", each with {} of the others", result.partners);
   }
   const auto slow = std::ranges::count(verdicts, Fitness::kSlow, &NodeVerdict::level);
-  if (out_of_it + slow == 0) return text + "; all are fit";
+  if (out_of_it + slow == 0) return text + (verdicts.size() == 1 ? "; it is fit" : "; all are fit");
   if (out_of_it > 0) text += fmt::format("; {} unfit", out_of_it);
   return slow > 0 ? text + fmt::format("; {} slow", slow) : text;
 }

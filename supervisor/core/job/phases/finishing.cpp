@@ -58,6 +58,7 @@ StopReason Finishing::reason() const {
 
 // A worker that was told to end may still ask, by its exit code, that the job is not requeued.
 void Finishing::worker_exited(const Event& event) {
+  stops_.note_exit(body<WorkerExited>(event));
   if (!asks_not_to_requeue(body<WorkerExited>(event), run_.spec.compat)) return;
   if (ending_.rule != Rule::kPreempted && ending_.rule != Rule::kTimeLimit) return;
   if (std::exchange(ending_.exit_code, kExitDoNotRequeue) == kExitDoNotRequeue) return;
@@ -163,6 +164,7 @@ void Finishing::finish(Ending how) {
 
 void Finishing::finish() {
   RR_ASSERT(workers_.all_gone());
+  stops_.tell_killed();
   order_end();
   orders_.enter(JobState::kFinished);
   orders_.cancel_all();

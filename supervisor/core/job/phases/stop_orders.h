@@ -1,5 +1,7 @@
 #pragma once
-// The orders that stop workers, and their grace period.
+// The orders that stop workers, their grace period, and the workers that had to be killed after it.
+
+#include <vector>
 
 #include "supervisor/core/job/facts/nodes.h"
 #include "supervisor/core/job/facts/orders.h"
@@ -13,14 +15,17 @@ class StopOrders {
   StopOrders(Orders& orders, const JobSpec& spec, const Nodes& nodes, const Workers& workers)
       : orders_(orders), spec_(spec), nodes_(nodes), workers_(workers) {}
 
-  // The end of the grace period.
-  void kill_at(base::Nanos at) { kill_at_ = at; }
+  // A stop begins, whose grace period ends at `at`.
+  void kill_at(base::Nanos at);
   // The same, but never later than before; true: sooner.
   bool hasten(base::Nanos at);
   // Workers that save by themselves are not signalled.
   void save_first(bool save_first) { save_first_ = save_first; }
   void send(int signal, StopReason reason);
   void arm();  // the deadline of the stop under way
+  void note_exit(const WorkerExited& exited);
+  // Once per stop, when all workers are gone. A stop without a grace period tells nothing.
+  void tell_killed();
 
   template <class V>
   void fields(V& v) {
@@ -33,8 +38,11 @@ class StopOrders {
   const JobSpec& spec_;
   const Nodes& nodes_;
   const Workers& workers_;
+  base::Nanos began_{};
   base::Nanos kill_at_{};
   bool save_first_ = false;
+  bool kills_at_once_ = false;
+  std::vector<base::Rank> killed_;  // when the grace period was over, in order
 };
 
 }  // namespace robustrun::supervisor

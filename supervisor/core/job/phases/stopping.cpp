@@ -101,7 +101,9 @@ bool Stopping::explains_root(base::NodeId lost, std::optional<base::Nanos> last_
 
 void Stopping::worker_exited(const Event& event) {
   const auto& exited = body<WorkerExited>(event);
-  if (!workers_.note_ended(exited.rank) || exited.ended_well()) return;
+  if (!workers_.note_ended(exited.rank)) return;
+  stops_.note_exit(exited);
+  if (exited.ended_well()) return;
   if (asks_not_to_requeue(exited, run_.spec.compat)) return do_not_requeue(event);
   if (exited.stopped_by_us) return;
   Fault fault = worker_fault(exited, context(event.node));
@@ -149,6 +151,7 @@ void Stopping::conclude_if_gone() {
   if (outage_->explained_by && orders_.now() < *outage_->explained_by) {
     return orders_.set_timer(TimerId::kState, *outage_->explained_by);
   }
+  stops_.tell_killed();
   const std::optional<base::Nanos> delay = conclusion_.conclude(*outage_);
   if (!delay) return;
   outage_.reset();

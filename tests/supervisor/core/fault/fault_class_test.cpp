@@ -112,7 +112,7 @@ TEST_CASE("words: symptom, name, layer, confidence, evidence; and what is advise
   other.advice = "";
   CHECK(advice_in_words(other).empty());  // it is restarted anyway
   other.action = FirstAction::kRollBack;
-  CHECK(advice_in_words(other) == "go back to the code or data that worked");
+  CHECK(advice_in_words(other) == "correct the code or data, or go back to what worked");
   other.symptom = kUnexplained;
   CHECK(advice_in_words(other).empty());
 }

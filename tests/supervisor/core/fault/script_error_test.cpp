@@ -54,6 +54,14 @@ TEST_CASE("where all frames are a library's the innermost is named") {
   CHECK(place_in_words(*error) == "_run_module_as_main (runpy.py:198)");
 }
 
+TEST_CASE("a module that the interpreter cannot run is named, without a place") {
+  const auto error = script_error(Lines{"a warning", "/env/bin/python3.11: No module named nomod"});
+  REQUIRE(error);
+  CHECK(error->exception == "No module named nomod");
+  CHECK(place_in_words(*error).empty());
+  CHECK(!script_error(Lines{"hint: No module named x"}));
+}
+
 TEST_CASE("output without an exception names none, whatever it looks like") {
   CHECK(!script_error({}));
   CHECK(!script_error(Lines{"loss: 3", "Error: said a library", "[rankx]: hm"}));

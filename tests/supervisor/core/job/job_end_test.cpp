@@ -29,6 +29,42 @@ TEST_CASE("the first signal is forwarded with the grace period and ends the run 
   }
 }
 
+WorkerExited killed_by_us(std::uint32_t rank) {
+  WorkerExited exited = killed(0, rank, SIGKILL);
+  exited.stopped_by_us = true;
+  return exited;
+}
+
+TEST_CASE("workers that had to be killed are named, but not where no time was given") {
+  for (const bool is_hurried : {false, true}) {
+    JobSpec spec = make_spec({2});
+    spec.deadlines.shutdown_grace = seconds(4);
+    Harness h(spec);
+    h.run();
+    h.tell(SignalReceived{SIGTERM, false});
+    if (is_hurried) {
+      h.tell(SignalReceived{SIGTERM, false});
+      h.tell(SignalReceived{SIGTERM, false});
+    } else {
+      h.tell_exit(exited(0, 1, 0));
+    }
+    h.now += seconds(4);
+    h.tell_exit(killed_by_us(0));
+    h.all_gone();
+    CHECK(h.decided(Rule::kKilled) == !is_hurried);
+    if (!is_hurried)
+      CHECK(h.text(Rule::kKilled) == "rank 0 had not ended after 4 s, and was killed");
+  }
+  Harness restarts(make_spec({3}));
+  restarts.run();
+  restarts.tell_exit(killed(0, 0, SIGSEGV));
+  restarts.now += seconds(30);
+  restarts.tell_exit(killed_by_us(2));
+  restarts.tell_exit(killed_by_us(1));
+  restarts.all_gone();
+  CHECK(restarts.text(Rule::kKilled) == "ranks 1 and 2 had not ended after 30 s, and were killed");
+}
+
 TEST_CASE("a stop may bring a grace period of its own, and is named") {
   Harness h;
   h.run();

@@ -92,14 +92,14 @@ TEST_CASE("a recovery says which workers started cold, and why, each reason once
   story.entries.pop_back();
   for (const std::uint32_t rank : {2U, 1U, 3U}) {
     WorkerStarted started{Attempt{1}, Rank{rank}, 4240};
-    started.cold = rank == 2 ? "its standby worker had died" : "MASTER_PORT was read";
+    started.cold = rank == 2 ? "its standby worker had died" : "its standby worker was importing";
     story.event(12399, started);
   }
   story.entries.push_back(finish);
   const RunReport report = build_report(story.entries);
   CHECK(report.incidents.at(0).cold ==
-        std::vector<std::string>{"rank 1 and 1 more: MASTER_PORT was read",
-                                 "rank 2: its standby worker had died"});
+        std::vector<std::string>{"rank 2: its standby worker had died",
+                                 "2 ranks: their standby workers were importing"});
 }
 
 // What attempt 0 left half-written is moved before attempt 1; rank 0 reads it first.
@@ -331,7 +331,11 @@ TEST_CASE("a run that goes on is not called unfinished, if that is known") {
   CHECK(headline(report) == "train.py: no end known, 6.1 ms in the journal");
   report.is_active = true;
   CHECK(headline(report) == "train.py is running, for 6.1 ms so far");
-  CHECK(why_words(report) == "`robustrun status` shows its present step");
+  CHECK(why_words(report).empty());
+  CHECK(now_words(report) == "`robustrun status` shows its present step");
+  report.step = 327;
+  report.read_ago = std::chrono::seconds(45);
+  CHECK(progress_words(report) == "reached step 327, as of 45 s ago");
 }
 
 TEST_CASE("a lost machine's incident names its successor, and where ranks are afterwards") {

@@ -164,7 +164,7 @@ TEST_CASE("a metric that a job names twice is there once") {
 TEST_CASE("every rule has a word of its own, and what gives up is no incident") {
   std::set<std::string_view> words;
   int incidents = 0;
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Rule::kNodeDrained); ++i) {
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Rule::kKilled); ++i) {
     const Rule rule{i};
     CHECK(words.insert(rule_word(rule)).second);
     CHECK(rule_word(rule) != "unknown");
