@@ -8,7 +8,7 @@
 namespace robustrun::supervisor::metric_words_test {
 
 TEST_CASE("robustrun's own metrics have words and units, a script's keep their names") {
-  CHECK(metric_words({"save_blocked_ms", 12.345}) == "last save blocked 12.3 ms");
+  CHECK(metric_words({"save_blocked_ms", 12.345}) == "last save blocked 12 ms");
   CHECK(metric_words({"save_blocked_s", 1.5}) == "all saves blocked 1.50 s");
   CHECK(metric_words({"steps_total", 900}) == "of 900 steps");
   CHECK(metric_words({"tokens_per_s", 1234.5}) == "1234.5 tokens/s");
