@@ -100,7 +100,12 @@ int agent_command(std::string_view option) {
     const auto workers =
         count_workers(credential->count, "--nproc-per-node=" + credential->count,
                       look_around("robustrun", this_machine()), credential->interpreter);
-    if (!workers) return end_with(launcher::kExitBadInput, workers.error().what);
+    if (!workers) {
+      // Another error may be this machine's: a driver or a file system that is out for a moment.
+      const bool is_input = workers.error().code == base::Errc::kInvalidArgument;
+      return end_with(is_input ? launcher::kExitBadInput : supervisor::kExitFailure,
+                      workers.error().what);
+    }
     start.self.slots = *workers;
   }
   start.credential = *std::move(credential);

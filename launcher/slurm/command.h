@@ -71,10 +71,10 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
                                                  std::string_view listed);
 [[nodiscard]] std::vector<std::string> cancel_argv(const SlurmOptions& options,
                                                    const std::vector<std::string>& steps);
-// Prints "NODE STATE" of every one of these nodes.
 // Lists the nodes that the job has: "n[1-2]". A node that went down is not among them any more,
 // and never comes back.
 [[nodiscard]] std::vector<std::string> job_nodes_argv(const SlurmOptions& options);
+// Prints "NODE STATE" of every one of these nodes.
 [[nodiscard]] std::vector<std::string> node_states_argv(const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes);
 // From that output: nodes on which Slurm starts nothing, each followed by a blank and its state.

@@ -19,6 +19,8 @@ namespace {
 std::string lasting_cause(const SshEnd& end) {
   if (end.trouble == SshTrouble::kLookUp) return "its address cannot be found";
   if (end.trouble != SshTrouble::kHostKey && end.trouble != SshTrouble::kLogin) return {};
+  // Its sshd may be restarting, or its machine booting.
+  if (end.what.starts_with("the server hung up")) return {};
   return end.what.substr(0, std::min(end.what.find(": "), end.what.find("; ")));
 }
 

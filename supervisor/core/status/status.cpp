@@ -127,7 +127,8 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
 }
 
 void StatusFold::take(const Decision& decision, base::Nanos at) {
-  now_.decision = decision.text;
+  if (decision.rule != Rule::kKilled)
+    now_.decision = decision.text;  // why it was is the one before
   if (is_about_places(decision.rule)) now_.placement = decision.text;
   if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
   if (decision.rule == Rule::kSlowOver) now_.hang.reset();
