@@ -42,10 +42,11 @@ def begun(loader):
 
 
 def pace(log):
-    if not os.path.exists(log + ".pace"):
+    try:
+        with open(log + ".pace") as file:
+            return int(file.read())
+    except FileNotFoundError:  # the test has let it go
         return sys.maxsize
-    with open(log + ".pace") as file:
-        return int(file.read())
 
 
 def main():
