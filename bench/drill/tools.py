@@ -203,7 +203,7 @@ def job(drill, *words, peer=False, **variables):
             yield running
         finally:
             print(f"---- {' '.join(map(str, words))}\n{running.errors[-30_000:]}", flush=True)
-            harness.end(running.process)
+            harness.end_tree(running.process)
 
 
 def waiting_standbys(running):
