@@ -214,7 +214,10 @@ class Reader {
                                                                   bool& is_absent) const {
     const base::Result<std::string>& body = *bodies.of.at(recorder);
     if (!body) return std::unexpected(body.error());
-    auto recording = RR_TRY(tracer::read_flight_recording(*body));
+    auto read = tracer::read_flight_recording(*body);
+    // Another document here is a mistake, not a file that is to be passed over.
+    if (!read && read.error().code == Errc::kNotFound) read.error().code = Errc::kCorrupt;
+    auto recording = RR_TRY(std::move(read));
     const std::string_view back_end = kRecorders.at(recorder).back_end;
     if (recorder != kGloo) {
       // Without entries: gloo's, or its own, which looks the same. The next answer may tell.
