@@ -103,8 +103,7 @@ int agent_command(std::string_view option) {
     if (!workers) {
       // Another error may be this machine's: a driver or a file system that is out for a moment.
       const bool is_input = workers.error().code == base::Errc::kInvalidArgument;
-      return end_with(is_input ? launcher::kExitBadInput : supervisor::kExitFailure,
-                      workers.error().what);
+      return end_with(is_input ? launcher::kExitBadInput : kExitFailed, workers.error().what);
     }
     start.self.slots = *workers;
   }
