@@ -437,7 +437,7 @@ def wait_for(condition, what, seconds=60):
 
 
 def next_line(process, what, seconds=600):
-    """The next line of a process's stdout; the measurement ends if there is none."""
+    """The next line of a process's stdout; the measurement ends if it has no more."""
     wait_for(lambda: select.select([process.stdout], [], [], 0)[0], what, seconds)
     line = process.stdout.readline()
     if not line:
