@@ -60,7 +60,7 @@ void read_sums(const json& object, base::GpuFacts& facts) {
   });
 }
 
-// Text that begins like a result within another line is none.
+// Text within another line is no result, even if it begins like one.
 json parsed(std::string_view output) {
   std::size_t at = output.rfind(kBegin);
   while (at != output.npos && at > 0 && output[at - 1] != '\n') {

@@ -34,8 +34,8 @@ struct VainStarts {
   std::uint32_t count = 0;  // at most kVainStartsMax
   std::string reason;  // why the newest ended
 };
-// A start that was stopped, by a preemption for one, is none. Blocking; a journal that cannot be
-// read ends the row.
+// A start that was stopped (by a preemption, say) ends the row, and so does a journal that cannot
+// be read. Blocking.
 [[nodiscard]] VainStarts vain_starts(const std::string& run_directory);
 
 // What came before the run in this directory, in order. Blocking; unreadable journals are left out.

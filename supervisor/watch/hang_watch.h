@@ -77,8 +77,8 @@ class HangWatch {
   std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
   // The same for a look that the core has ordered (LookAtPace); null: the look had no result.
   [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
-  // The slowness that a look of pace_looks.h has found; none: there is none, or it needs no report
-  // (it was reported before, or is a habit).
+  // The slowness that a look of pace_looks.h has found; empty: nothing is slow, or it needs no
+  // report (it was reported before, or is a habit).
   [[nodiscard]] std::optional<Diagnosed> take_slow(const tracer::Verdict& verdict,
                                                    base::Nanos learnt_in);
 

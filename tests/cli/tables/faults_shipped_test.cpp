@@ -76,7 +76,7 @@ TEST_CASE("a crash at exit is due to the interpreter's end, whatever was printed
   exited.code = SIGABRT;
   CHECK(supervisor::class_in_words(looks(exited)) ==
         "crash at interpreter exit (user code, high confidence)");
-  exited.code = SIGKILL;  // of somebody else: not the script's fault
+  exited.code = SIGKILL;  // from another process: not the script's fault
   CHECK(looks(exited).name == "ended by a signal while the interpreter ended");
   CHECK(looks(exited).layer == supervisor::Layer::kInfrastructure);
 }
