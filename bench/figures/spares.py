@@ -78,10 +78,13 @@ def agent_of(worker):
 
 def hurry(pid):
     """Gives a process, and its session, the priority of this one."""
-    own = pathlib.Path("/proc/self/autogroup").read_text().split()[-1]
     for thread in os.listdir(f"/proc/{pid}/task"):
         os.setpriority(os.PRIO_PROCESS, int(thread), os.getpriority(os.PRIO_PROCESS, 0))
-    pathlib.Path(f"/proc/{pid}/autogroup").write_text(own)
+    # Empty for a process that has no session's group: one that the kernel's first process started.
+    own = pathlib.Path("/proc/self/autogroup").read_text().split()
+    session = pathlib.Path(f"/proc/{pid}/autogroup")
+    if session.read_text():
+        session.write_text(own[-1] if own else "0")
 
 
 def waiting_standbys(top):

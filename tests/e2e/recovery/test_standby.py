@@ -436,9 +436,9 @@ if os.environ.get("ROBUSTRUN_STANDBY_SOCKET") is None and "shim" not in open(
 
 
 def session_of(pid):
-    """The nice value of a process's session; "0" where the kernel has none."""
+    """The nice value of a process's session; "0" where the kernel has none, or the process."""
     try:
-        return pathlib.Path(f"/proc/{pid}/autogroup").read_text().split()[-1]
+        return (pathlib.Path(f"/proc/{pid}/autogroup").read_text().split() or ["0"])[-1]
     except FileNotFoundError:
         return "0"
 
