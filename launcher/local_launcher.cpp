@@ -28,11 +28,9 @@ class LocalLauncher final : public AgentLauncher {
     if (process_ != nullptr || sweeping_) {
       // The next agent must not meet workers of the last one: it starts once they are gone.
       next_ = std::move(handlers);
-      if (process_ != nullptr) {
-        handlers_ = {};  // the old agent's end is not reported any more
-        // kNotFound: it is ending by itself, and on_process_exit follows.
-        static_cast<void>(process_->signal(SIGKILL));
-      }
+      handlers_ = {};  // the old agent's end is not reported any more
+      // kNotFound: it is ending by itself, and on_process_exit follows.
+      if (process_ != nullptr) static_cast<void>(process_->signal(SIGKILL));
       return;
     }
     start(std::move(handlers));

@@ -33,11 +33,9 @@ class ProcessLauncher final : public AgentLauncher {
     if (agent.process || agent.leaving) {
       // The next agent must not meet workers of the last one: it starts once they are gone.
       agent.next.emplace(std::move(order), std::move(handlers));
-      if (agent.process) {
-        agent.handlers = {};  // the old agent's end is not reported any more
-        // kNotFound: it is ending by itself, and on_exit follows.
-        static_cast<void>(agent.process->signal(SIGKILL));
-      }
+      agent.handlers = {};  // the old agent's end is not reported any more
+      // kNotFound: it is ending by itself, and on_exit follows.
+      if (agent.process) static_cast<void>(agent.process->signal(SIGKILL));
       return;
     }
     start(std::move(order), std::move(handlers));

@@ -21,7 +21,7 @@ namespace robustrun::tracer {
 
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
-inline constexpr std::uint32_t kRecordMinor = 5;
+inline constexpr std::uint32_t kRecordMinor = 6;
 inline constexpr std::size_t kRecordBytes = 4096;  // the first page, and all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
@@ -87,11 +87,12 @@ struct RecordData {
   std::uint64_t data_waiting_since_ns;  // 928  CLOCK_MONOTONIC; 0: the script is not waiting
   std::uint64_t data_sequence;  // 936
   std::array<char, kDataSourceBytes> data_source;  // 944  of what is awaited; empty: unknown
-  std::array<char, kDataPathBytes> data_path;  // 1008 … 1200
+  std::array<char, kDataPathBytes> data_path;  // 1008
+  std::uint64_t data_skipped;  // 1200  records that the training skips; from minor version 6 on
 };
 inline constexpr std::size_t kRecordDataAt = 912;
 
-static_assert(sizeof(RecordData) == 1200 - kRecordDataAt);
+static_assert(sizeof(RecordData) == 1208 - kRecordDataAt);
 static_assert(offsetof(RecordData, data_source) == 944 - kRecordDataAt);
 static_assert(offsetof(ProgressRecord, stop_reason) == 24);
 static_assert(offsetof(ProgressRecord, steps_before) == 56);

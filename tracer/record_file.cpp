@@ -97,6 +97,7 @@ DataWaits decode_data(std::string_view bytes) {
   if (data.data_waited_ns > kTimeMax || data.data_waiting_since_ns > kTimeMax) return {};
   DataWaits waits;
   waits.batches = data.data_batches;
+  waits.skipped = data.data_skipped;
   waits.waited = base::Nanos(static_cast<base::Nanos::rep>(data.data_waited_ns));
   waits.since = time_of(data.data_waiting_since_ns);
   // Texts that are just being written are unknown: the next reading has them.

@@ -36,6 +36,7 @@ struct EndMarks {
 // How long the script has waited for training data.
 struct DataWaits {
   std::uint64_t batches = 0;  // that the script has received
+  std::uint64_t skipped = 0;  // records that the training skips (max_skips)
   base::Nanos waited{};  // all waits that have ended
   std::optional<base::Nanos> since;  // of the wait that lasts (CLOCK_MONOTONIC)
   std::string place;  // what it waits for: "source web, /data/web-0.bin"; empty: unknown

@@ -150,7 +150,9 @@ void HeldCopies::keep(wire::BulkConnection connection) {
       [weak = weak_from_this(), rank, arrival] {
         if (const auto self = weak.lock()) self->on_arrived(rank, arrival);
       });
-  if (!submitted) held.stream.reset();
+  if (submitted) return;
+  held.stream.reset();
+  if (!held.given.memory) held_.erase(rank);  // else adopt() would take it for a copy
 }
 
 void HeldCopies::on_arrived(base::Rank rank, const std::shared_ptr<HeldArrival>& arrival) {

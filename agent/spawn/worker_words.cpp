@@ -56,6 +56,7 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   progress.data_waited = reading.data.waited;
   progress.data_wait_since = reading.data.since;
   progress.data_place = reading.data.place;
+  progress.data_skipped = reading.data.skipped;
   for (const auto& [name, value] : reading.metrics) progress.metrics.push_back({name, value});
   return progress;
 }

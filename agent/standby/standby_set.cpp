@@ -329,7 +329,9 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
       }
       place.cold = changes.error().what;
     } else {
-      place.cold = "its standby worker had been stopped, or had just died";
+      place.cold = importing_.contains(slot.standby)
+                       ? kStillImporting
+                       : "its standby worker had been stopped, or had just died";
     }
     kill(slot);
   }

@@ -117,6 +117,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   std::set<std::string> notices_;      // about bindings; logged already
   const unsigned usable_cpus_ = usable_cpus();
   std::size_t next_slot_ = 0;
+  bool are_standbys_settled_ = false;  // of order_'s attempt
   std::vector<std::unique_ptr<Worker>> workers_;
   bool stopping_ = false;
   bool gone_ = true;           // nothing of order_'s attempt is left
@@ -135,7 +136,7 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   order_ = std::move(order);
   workers_.clear();
   next_slot_ = 0;
-  stopping_ = gone_ = false;
+  stopping_ = gone_ = are_standbys_settled_ = false;
   end_->begin_attempt();
   saves_.begin_attempt(order_->saving);
   summary_ = {};
@@ -173,6 +174,7 @@ void WorkerSet::Impl::await_standbys() {
   standbys_.when_settled([self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
     if (!set || !set->is_to_start(attempt)) return;
+    set->are_standbys_settled_ = true;
     set->standbys_.settle_first();
     set->check_and_start();
   });
@@ -427,7 +429,10 @@ void WorkerSet::Impl::send_stages(const std::optional<wire::NodeStages>& stages)
 }
 
 void WorkerSet::Impl::prepare_standbys() {
-  if (stopping_ && !gone_) return;
+  // One that begins to import between the end of the wait for standbys and its worker's start would
+  // be of no use.
+  const bool is_starting = are_standbys_settled_ && next_slot_ < order_->slots.size();
+  if (!gone_ && (stopping_ || is_starting)) return;
   for (auto& worker : workers_) standbys_.look(worker->local_rank(), *worker, worker->reading());
   standbys_.prepare();
 }

@@ -89,6 +89,7 @@ void StatusView::note_steps_of_ranks(RunStatus& status) const {
       known.data_waited = data.waited;
       known.data_waiting = data.lasting;
       known.data_place = std::move(data.place);
+      known.data_skipped = data.skipped;
     }
   }
 }

@@ -143,6 +143,7 @@ std::optional<Progress> ProgressTracker::summary(base::Nanos now) {
   Progress progress = mark(Progress::Mark::kSummary);
   progress.reached_at = last_step_of_all();
   for (std::uint32_t rank = 0; rank < newest_.size(); ++rank) {
+    progress.data_skipped = std::max(progress.data_skipped, newest_[rank].data_skipped);
     const base::Nanos waited = data_wait_of(base::Rank{rank}, now).waited;
     if (waited <= progress.data_waited) continue;
     progress.data_waited = waited;
@@ -154,7 +155,8 @@ std::optional<Progress> ProgressTracker::summary(base::Nanos now) {
 ProgressTracker::DataWait ProgressTracker::data_wait_of(base::Rank rank, base::Nanos now) const {
   if (rank.value >= newest_.size()) return {};
   const wire::WorkerProgress& reading = newest_[rank.value];
-  DataWait wait{.waited = reading.data_waited, .lasting = {}, .place = {}};
+  DataWait wait{
+      .waited = reading.data_waited, .lasting = {}, .place = {}, .skipped = reading.data_skipped};
   if (reading.data_wait_since) {
     wait.lasting = std::max(base::Nanos{}, now - *reading.data_wait_since);
     wait.waited += *wait.lasting;

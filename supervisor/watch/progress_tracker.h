@@ -41,6 +41,7 @@ class ProgressTracker {
     base::Nanos waited{};  // with `lasting`
     std::optional<base::Nanos> lasting;
     std::string place;
+    std::uint64_t skipped = 0;  // records of text that the training skips
   };
   [[nodiscard]] DataWait data_wait_of(base::Rank rank, base::Nanos now) const;
   // Least of all ranks: the number of the step, from the script or else from its optimizer's state,

@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import pytest
 from helpers.runner import BINARY, ROOT
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 yaml = pytest.importorskip("yaml")
 
 CI = ROOT / "examples" / "ci"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 
 def test_the_demo_loses_a_rank_and_recovers(robustrun):

@@ -10,7 +10,7 @@ from conftest import HELPERS, ROOT, clean_environment
 sys.path.append(HELPERS)
 from forked_python import forked_python  # noqa: E402
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 TRAIN = ROOT / "examples" / "train.py"
 
 

@@ -188,8 +188,8 @@ USES = {
 
 
 @pytest.mark.parametrize("case", ["data", *USES])
+@pytest.mark.needs("torch")
 def test_exactly_the_next_batch_or_collective_is_late(worker, case):
-    pytest.importorskip("torch")
     one = worker(DATA if case == "data" else COLLECTIVE.replace("USE", USES[case]))
     one.fault("data-stall" if case == "data" else "collective-sleep", 3.0)
     out, error, code = one.finish()

@@ -11,7 +11,7 @@ import time
 import pytest
 from conftest import BOOT, HELPERS, RecordFile
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 SCRIPT = f"""
 import sys

@@ -208,8 +208,8 @@ def build():
 """
 
 
+@pytest.mark.needs("torch")
 def test_generators_of_torch_and_numpy_are_left_alone_too(job, template):  # noqa: F811
-    pytest.importorskip("torch")
     pytest.importorskip("numpy")
     (job / "model.py").write_text(LAYER)
     (job / "job.py").write_text(

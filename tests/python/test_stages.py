@@ -1,5 +1,7 @@
 """When the stages of a start begin and end, in the record of an unchanged script."""
 
+import ast
+import gc
 import sys
 
 import pytest
@@ -48,6 +50,21 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
     # robustrun is imported already, and imports after the first step do not belong to the start.
     assert found["imports_done"] <= asked + 1.4
     assert found["group_begin"] == found["load_begin"] == found["optimizer"] == 0
+
+
+def test_while_a_library_is_imported_the_collector_runs_rarely(run, tmp_path):
+    shown = "import gc\nseen.append(gc.get_threshold())\n"
+    (tmp_path / "library.py").write_text("from __main__ import seen\n" + shown)
+    (tmp_path / "tuned.py").write_text("import gc\ngc.set_threshold(900, 7, 6)\n")
+    (tmp_path / "training.py").write_text(
+        "from __main__ import seen\nimport robustrun\nrobustrun.step(1)\n" + shown)
+    (tmp_path / "broken.py").write_text("from __main__ import seen\n" + shown + "1 / 0\n")
+    run("import sys\nassert 'gc' not in sys.modules\nseen = []\nimport library\n" + shown
+        + "try:\n    import broken\nexcept ZeroDivisionError:\n    pass\n" + shown
+        + "import tuned\n" + shown + "import training\n" + shown + "print(seen)\n")
+    before, rare = gc.get_threshold(), (50_000, *gc.get_threshold()[1:])
+    tuned = (900, 7, 6)
+    assert ast.literal_eval(run.said[0]) == [rare, before, rare, before, tuned, tuned, tuned]
 
 
 def test_the_record_shows_an_import_in_progress(run, tmp_path):
@@ -115,8 +132,8 @@ dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("store", [False, True], ids=["rendezvous", "store of its own"])
+@pytest.mark.needs("torch")
 def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
-    pytest.importorskip("torch")
     found = run(TRAINING.format(store=store))
     imported, grouped, begins, made = map(float, run.said[0].split())
     assert 0 < found["imports_done"] <= imported
@@ -124,8 +141,8 @@ def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
     assert begins <= found["optimizer"] <= made
 
 
+@pytest.mark.needs("torch")
 def test_a_load_before_the_first_step_leaves_its_time(run):
-    pytest.importorskip("torch")
     found = run(
         "import time, robustrun\nfrom robustrun._progress import stages\nbegan = time.monotonic()\n"
         "with stages.loading():\n    time.sleep(1)\n"
@@ -138,8 +155,8 @@ def test_a_load_before_the_first_step_leaves_its_time(run):
     assert found["load_begin"] + 1 <= found["load_done"] <= done
 
 
+@pytest.mark.needs("torch")
 def test_a_forked_child_leaves_nothing(run):
-    pytest.importorskip("torch")
     found = run("import os, sys\nsys.path.append(%r)\nimport light_torch, torch\n"
                 "if os.fork() == 0:\n"
                 "    torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
@@ -147,8 +164,8 @@ def test_a_forked_child_leaves_nothing(run):
     assert found["optimizer"] == 0
 
 
+@pytest.mark.needs("torch")
 def test_an_unpickled_optimizer_has_its_defaults(run):
-    pytest.importorskip("torch")
     run("import sys\nsys.path.append(%r)\nimport light_torch, torch\n"
         "blank = torch.optim.SGD.__new__(torch.optim.SGD)\n"
         "assert not hasattr(blank, 'defaults') and not hasattr(torch.optim.Optimizer, 'defaults')\n"

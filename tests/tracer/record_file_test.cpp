@@ -122,11 +122,13 @@ TEST_CASE("waits for training data are read, with what is awaited while they las
   f.store(data_at(offsetof(tracer::RecordData, data_source)), "web\0", 4);
   f.store(data_at(offsetof(tracer::RecordData, data_path)), "/data/w\neb.bin\0", 15);
   f.store(data_at(offsetof(tracer::RecordData, data_batches)), 3);
+  f.store(data_at(offsetof(tracer::RecordData, data_skipped)), 2);
   f.store(data_at(offsetof(tracer::RecordData, data_waited_ns)), 40);
   auto news = f.file->read_news();
   REQUIRE((news && *news));
-  CHECK((*news)->data ==
-        tracer::DataWaits{.batches = 3, .waited = Nanos(40), .since = {}, .place = {}});
+  CHECK(
+      (*news)->data ==
+      tracer::DataWaits{.batches = 3, .skipped = 2, .waited = Nanos(40), .since = {}, .place = {}});
   CHECK_FALSE(*f.file->read_news());
   f.store(data_at(offsetof(tracer::RecordData, data_waiting_since_ns)), 70);
   news = f.file->read_news();

@@ -106,6 +106,7 @@ struct WorkerProgress {
   base::Nanos data_waited{};  // time of all waits for training data that have ended
   std::optional<base::Nanos> data_wait_since{};  // begin of the wait that lasts; none: no wait
   std::string data_place{};  // what it waits for: "source web, /data/web-0.bin"; empty: unknown
+  std::uint64_t data_skipped = 0;  // records of text that the training skips (max_skips)
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -122,6 +123,7 @@ struct WorkerProgress {
     v(12, "data_waited", data_waited);
     v(13, "data_wait_since", data_wait_since);
     v(14, "data_place", data_place);
+    v(15, "data_skipped", data_skipped);
   }
 };
 

@@ -67,6 +67,9 @@ class Skips:
                 raise _differs(text, piece, record, True)
         self._found[number] |= skipped
 
+    def count(self):
+        return sum(map(len, self._found.values()))
+
     def value(self):
         """{name of a source: [[number of the file, from 0, and of its line or row, from 1]]}"""
         return {self._names[number]: [list(each) for each in sorted(found)]

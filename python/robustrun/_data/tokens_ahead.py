@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+from .._progress import data_waits
 from . import c_api, pieces
 from .skips import Skips
 from .spec import DataError
@@ -115,6 +116,7 @@ class TokensAhead:
         self._starts = 0
         self._need = None
         self.skips.move(cursor)
+        data_waits.skips(self.skips.count())
         if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
             self._at = {"positions": cursor["positions"], "step": cursor["step"]}
             self._send(self._at)

@@ -1,4 +1,5 @@
-"""Records how long the script waits for training data, and for what (tracer/progress_record.h)."""
+"""Records how long the script waits for training data, and for what, and how many records of it are
+skipped (tracer/progress_record.h)."""
 
 from time import monotonic_ns
 
@@ -35,6 +36,13 @@ class waiting:  # noqa: N801 (a context manager; contextlib would be one more im
             words[progress.DATA_WAITED_NS] += monotonic_ns() - self._began
             if kind is None:
                 words[progress.DATA_BATCHES] += self._batches
+
+
+def skips(number):
+    """Of so many records that the training skips the report is to tell."""
+    record = progress.current()
+    if record is not None:
+        record.words[progress.DATA_SKIPPED] = number
 
 
 def _tell(record, source, path):

@@ -7,6 +7,9 @@ _ModuleSpec = type(sys.__spec__)
 _waiting = {}  # name -> callbacks for the imported module
 _begins = _ended = None  # called before and after each import of the script
 _is_importing = False  # an import of the script is running: nested imports belong to it
+# New objects that Python's collector waits for while a library is imported. These are many and
+# stay; with the 700 of Python 3.11 it takes a sixth of `import torch` to look at them.
+_COLLECT_AFTER = 50_000
 
 
 def after_import(name, callback):
@@ -32,6 +35,8 @@ def watch_script(begins, ended):
     """Calls begins() and ended() around each import by code of __main__; None: stop."""
     global _begins, _ended
     _begins, _ended = begins, ended
+    if begins is None:
+        _collections.end()  # an import may be the whole training
     _watch()
 
 
@@ -94,11 +99,48 @@ class _ScriptsSpec(_ModuleSpec):
         global _is_importing
         self.__dict__["_initializing"] = value
         _is_importing = bool(value)
+        if value and _begins is not None:
+            _collections.begin()
+        else:
+            _collections.end()
         call = _begins if value else _ended
         if not value:
             self.__class__ = _ModuleSpec
         if call is not None:
             call()
+
+
+class RareCollections:
+    """While a library is imported. What is set meanwhile stays set."""
+
+    _before = None
+
+    def begin(self):
+        collector = _collector()
+        before = collector.get_threshold()
+        if self._before is None and 0 < before[0] < _COLLECT_AFTER:
+            self._before = before
+            collector.set_threshold(_COLLECT_AFTER, *before[1:])
+
+    def end(self):
+        before, self._before = self._before, None
+        if before is not None:
+            collector = _collector()
+            if collector.get_threshold() == (_COLLECT_AFTER, *before[1:]):
+                collector.set_threshold(*before)
+
+
+_collections = RareCollections()
+
+
+def _collector():
+    """The module gc, without a trace in sys.modules."""
+    was_imported = "gc" in sys.modules
+    import gc
+
+    if not was_imported:
+        del sys.modules["gc"]
+    return gc
 
 
 def _tell_after_import(loader, name):

@@ -46,6 +46,7 @@ DATA_SOURCE = 944 // 8
 DATA_SOURCE_BYTES = 64
 DATA_PATH = 1008 // 8
 DATA_PATH_BYTES = 192
+DATA_SKIPPED = 1200 // 8
 
 # The table of communicators (tracer/record_collectives.h), behind the first page.
 COMMUNICATORS = 4096 // 8

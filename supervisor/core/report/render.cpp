@@ -284,9 +284,7 @@ void show_short(const RunReport& report, Page& page) {
   page.item("now", now_words(report));
   page.item("workers", worker_words(report));
   page.item("progress", progress_words(report));
-  if (report.data_waited * kDataWaitShare >= report.duration) {
-    page.item("data", data_words(report));
-  }
+  page.item("data", data_words(report, report.duration / kDataWaitShare));
   page.item("time", time_words(report.time, kLeastShare));
   page.item("logs", report.log_directory);
   show_dropped(report, page);

@@ -309,6 +309,7 @@ void take_progress(const Facts& facts, RunReport& report) {
   if (facts.attempts.empty()) return;
   for (const Progress* reading : facts.attempts.rbegin()->second.progress) {
     report.steps = std::max(report.steps, reading->steps);
+    report.data_skipped = std::max(report.data_skipped, reading->data_skipped);
     if (reading->data_waited < report.data_waited) continue;
     report.data_waited = reading->data_waited;
     report.data_rank = reading->data_rank.value;

@@ -109,6 +109,7 @@ struct RunReport {
   // The rank that waited for training data longest in the last attempt, and how long; 0: none did.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;
+  std::uint64_t data_skipped = 0;  // records of text that the training skips
   std::vector<std::string> killed;  // workers that had not ended when a stop's time was over
   template <class V>
   void fields(V& v) {
@@ -147,6 +148,7 @@ struct RunReport {
     v(33, "data_waited", data_waited);
     v(34, "data_rank", data_rank);
     v(35, "killed", killed);
+    v(36, "data_skipped", data_skipped);
   }
 };
 

@@ -87,11 +87,16 @@ std::string progress_words(const RunReport& report) {
   return text;
 }
 
-std::string data_words(const RunReport& report) {
-  if (report.data_waited < kDataWaitTold) return "";
-  return fmt::format("rank {} waited longest for batches, {} {}", report.data_rank,
-                     base::duration_words(report.data_waited),
-                     report.attempts > 1 ? "since the last start" : "in all");
+std::string data_words(const RunReport& report, base::Nanos wait_told) {
+  std::string text;
+  if (report.data_waited >= std::max(wait_told, kDataWaitTold)) {
+    text = fmt::format("rank {} waited longest for batches, {} {}", report.data_rank,
+                       base::duration_words(report.data_waited),
+                       report.attempts > 1 ? "since the last start" : "in all");
+  }
+  if (report.data_skipped == 0) return text;
+  return fmt::format("{}{}{} skipped, as max_skips allows", text, text.empty() ? "" : "; ",
+                     base::counted(report.data_skipped, "record"));
 }
 
 std::string subject_of(const Incident& incident) {

@@ -20,8 +20,9 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string worker_words(const RunReport& report);
 // "reached step 299, 300 steps done, loss 0.0421"
 [[nodiscard]] std::string progress_words(const RunReport& report);
-// "rank 3 waited longest for batches, 41 s in all"; empty if no rank waited for long.
-[[nodiscard]] std::string data_words(const RunReport& report);
+// "rank 3 waited longest for batches, 41 s in all; 2 records skipped, as max_skips allows". A
+// wait below `wait_told` is left out. Empty without either.
+[[nodiscard]] std::string data_words(const RunReport& report, base::Nanos wait_told = {});
 // The last failure, and the decision that did not restart the run; empty if it succeeded.
 [[nodiscard]] std::string why_words(const RunReport& report);
 

@@ -148,6 +148,10 @@ void put_progress(Exposition& out, const MetricsFacts& facts) {
     out.gauge("data_waiting_ranks", "Ranks that have waited for their next batch for 2 s or more.",
               data.waiting_ranks);
   }
+  if (data.skipped > 0) {
+    out.gauge("data_skipped_records", "Records of text that the training skips (max_skips).",
+              data.skipped);
+  }
   if (run.metrics.empty()) return;
   out.family("job_metric", "gauge", "Metrics that rank 0 passes to robustrun.step, newest value.");
   std::set<std::string> names;  // two samples of one name would spoil the whole page

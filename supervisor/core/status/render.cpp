@@ -103,6 +103,10 @@ std::string data_words(const RunStatus& status) {
     text = fmt::format("rank {} has waited longest for batches, {} in all", waits.waited_rank,
                        base::duration_words(waits.waited));
   }
+  if (waits.skipped > 0) {
+    text += fmt::format("{}{} skipped", text.empty() ? "" : "; ",
+                        base::counted(waits.skipped, "record"));
+  }
   return text;
 }
 

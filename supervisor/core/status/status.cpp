@@ -259,6 +259,7 @@ DataWaits data_waits_of(const RunStatus& status) {
     for (std::uint32_t local = 0; local < node.ranks.size(); ++local) {
       const RankStatus& rank = node.ranks[local];
       const std::uint32_t number = node.first_rank + local;
+      waits.skipped = std::max(waits.skipped, rank.data_skipped);
       if (rank.data_waited > waits.waited) {
         waits.waited = rank.data_waited;
         waits.waited_rank = number;

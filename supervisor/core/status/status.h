@@ -42,6 +42,7 @@ struct RankStatus {
   base::Nanos data_waited{};  // for training data, in this attempt
   std::optional<base::Nanos> data_waiting{};  // how long the wait for data lasts; none: no wait
   std::string data_place{};  // of that wait: "source web, /data/web-0.bin"; empty: unknown
+  std::uint64_t data_skipped = 0;  // records of text that the training skips
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
@@ -51,6 +52,7 @@ struct RankStatus {
     v(5, "data_waited", data_waited);
     v(6, "data_waiting", data_waiting);
     v(7, "data_place", data_place);
+    v(8, "data_skipped", data_skipped);
   }
   friend bool operator==(const RankStatus&, const RankStatus&) = default;
 };
@@ -270,6 +272,7 @@ struct DataWaits {
   // The rank that has waited longest in this attempt, all its waits together. 0: no rank has.
   base::Nanos waited{};
   std::uint32_t waited_rank = 0;
+  std::uint64_t skipped = 0;  // records of text that the training skips
 };
 // Points into `status`.
 [[nodiscard]] DataWaits data_waits_of(const RunStatus& status);

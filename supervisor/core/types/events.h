@@ -90,6 +90,7 @@ struct Progress {
   // Of kSummary: the rank that has waited for training data longest in this attempt, and how long.
   base::Nanos data_waited{};
   base::Rank data_rank{};
+  std::uint64_t data_skipped = 0;  // of kSummary: records of text that the training skips
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -103,6 +104,7 @@ struct Progress {
     v(9, "bandwidth", bandwidth);
     v(10, "data_waited", data_waited);
     v(11, "data_rank", data_rank);
+    v(12, "data_skipped", data_skipped);
   }
 };
 

@@ -112,12 +112,15 @@ TEST_CASE("any outcome of a later test is a fault of that test alone, with its s
         Row{"none", "gemm: cannot count the GPUs: no device"},
         Row{"fewer", "gemm: it sees 1 GPUs, the first test saw 2"},
         Row{"nccl", "gemm: cannot join the GPUs: unhandled system error"}}) {
-    CAPTURE(how);
+    const std::string behaviour = std::string("gemm=") + how;
+    CAPTURE(behaviour);
     Machine machine;
-    const base::GpuFacts facts = machine.test(std::string("gemm=") + how);
+    const base::GpuFacts facts = machine.test(behaviour);
     CHECK(facts.error.empty());
+    std::string faults;
+    for (const std::string& fault : facts.faults) faults += fault + "; ";
+    CAPTURE(faults);
     REQUIRE(facts.faults.size() == 1);
-    CAPTURE(facts.faults[0]);
     CHECK(facts.faults[0].find(words) != std::string::npos);
     CHECK(facts.figures.size() == 6);
     CHECK(facts.sums.size() == 2);

@@ -13,7 +13,7 @@ from helpers.forked_python import forked_python
 from helpers.processes import HeldPort, wait_for
 from helpers.runner import BUILD, FOREIGN, ROOT
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 JOB = pathlib.Path(__file__).with_name("steps_job.py")
 LINE = re.compile(r"(loaded|saved) (\S+) (\S+) (.*)")
 

@@ -17,7 +17,7 @@ import pytest
 from helpers import power_loss
 from helpers.runner import BUILD, ROOT
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
 from robustrun._checkpoint import c_api  # noqa: E402

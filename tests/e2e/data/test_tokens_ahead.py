@@ -561,15 +561,17 @@ context = 128
     assert len(first) == 20 and first == second
 
 
-WAITS = "import os, time\n" + LETTERS.replace("return", """while os.path.exists(HOLD):
-        time.sleep(0.01)
-    return""")
+WAITS = """import os, time
+while os.path.exists(%r):
+    time.sleep(0.01)
+"""
 
 
-def test_status_names_the_source_and_the_file_whose_text_is_awaited(robustrun, made):
+def test_status_names_what_is_awaited_and_the_report_counts_what_is_skipped(robustrun, made):
     hold = robustrun.folder / "hold"
     hold.touch()
-    data = made(robustrun.folder / "data", code=f"HOLD = {str(hold)!r}\n" + WAITS)
+    data = made(robustrun.folder / "data", options="max_skips = 1",
+                code=WAITS % str(hold) + bad(words(1500, "web-0.jsonl")[5], RAISES))
     job = start_job(robustrun, "--nproc-per-node=2", "--standby=off", JOB,
                     str(data.folder / "data.toml"), "-", "-", str(data.folder / "state"), "4",
                     str(data.folder / "log"))
@@ -584,3 +586,5 @@ def test_status_names_the_source_and_the_file_whose_text_is_awaited(robustrun, m
     hold.unlink()
     job.finish()
     assert data.steps(0) == data.steps(1) == 3
+    assert robustrun.report(job.run)["data_skipped"] == 1
+    assert "1 record skipped, as max_skips allows" in job.err()

@@ -9,7 +9,7 @@ import re
 import pytest
 from helpers.jobs import start_job
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 TRAIN = f"""

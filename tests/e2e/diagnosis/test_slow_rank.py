@@ -6,7 +6,7 @@ import pathlib
 import pytest
 from helpers.jobs import start_job
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 # Every rank works for 0.1 s; rank 1 for FACTOR times as long, from step FROM on.
 HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")

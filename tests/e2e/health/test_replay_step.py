@@ -144,8 +144,8 @@ def diverge(robustrun, attempts, *options, policy=ACT, flip=None):
                          timeout=400)
 
 
+@pytest.mark.needs("torch")
 def test_a_loss_that_is_not_a_number_leads_to_the_machine_that_computes_wrongly(robustrun):
-    pytest.importorskip("torch")
     finished = diverge(robustrun, 1, "--nnodes=3", "--spares=1", flip="rank=1")
     assert finished.code == 0, finished.errors
     assert lines(finished, "loss is not a number: nan, 3 readings in a row",

@@ -11,15 +11,18 @@ import time
 
 def wait_for(condition, deadline_s=60.0, what="the condition"):
     """The condition's first true value; fails after the deadline, which is generous, because other
-    tests use the processors too. Polls, because conditions are about other processes and files."""
+    tests use the processors too. Polls, because conditions are about other processes and files, but
+    most of the time it sleeps: conditions look at all processes, or start some."""
     end = time.monotonic() + deadline_s
     while True:
+        began = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"{what} did not come true within {deadline_s} s")
-        time.sleep(0.005)
+        time.sleep(min(max(0.005, 4 * (now - began)), 0.1))
 
 
 def read_environ(pid):

@@ -10,7 +10,7 @@ import time
 import pytest
 from helpers.processes import is_alive, sleeps_on_a_socket, wait_for
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 WORKERS = 2
 LIGHT_TORCH = (pathlib.Path(__file__).parents[1] / "helpers" / "light_torch.py").read_text()

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 
 SLOW_S = 8.0
 # The module is slow on one node, which it knows by the name that robustrun gives its node. If the

@@ -63,7 +63,6 @@ SAID = "waiting in init_process_group for rank 1 ("
 
 @pytest.fixture
 def late(robustrun):
-    pytest.importorskip("torch")
     robustrun.write("train.py", LATE_SCRIPT)
     return start_job(robustrun, "--nproc-per-node=2", "train.py")
 
@@ -85,6 +84,7 @@ def end(job):
     return finished
 
 
+@pytest.mark.needs("torch")
 def test_status_and_diagnose_name_a_rank_that_is_missing_in_init_process_group(late):
     wait = wait_for(lambda: (w := group_wait(late)) and w["missing"] == 1 and w, 150, "a wait")
     assert wait["waiting"] == 1
@@ -102,6 +102,7 @@ def test_status_and_diagnose_name_a_rank_that_is_missing_in_init_process_group(l
 
 
 @pytest.mark.nightly
+@pytest.mark.needs("torch")
 def test_a_long_wait_for_a_rank_is_logged_once(late):
     late.says(SAID, 150)
     assert end(late).errors.count(SAID) == 1

@@ -1,9 +1,11 @@
 #include "loader/plan/planner.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <map>
 #include <random>
 #include <set>
@@ -113,6 +115,42 @@ TEST_CASE("a run that stops anywhere goes on with the same steps, from the curso
       REQUIRE(whole.cursor() == part.cursor());
     }
   }
+}
+
+TEST_CASE("step 1,000,000 of 306 sources is found as fast as the first one") {
+  Data data;
+  for (int i = 0; i < 306; ++i) {
+    data.spec.sources.push_back(
+        {fmt::format("s{}", i), Format::kMegatron, {"unused"}, 4, {{0, 1'000'000}}});
+    data.lengths.emplace_back(100, 500);
+  }
+  data.spec.batch.context = 1024;
+  data.spec.batch.bins = 300;
+  Planner first = planner_of(data);
+  REQUIRE(first.next());
+  Cursor later = first.cursor();
+  for (SourceCursor& source : later.sources) source.position *= 1'000'000;
+  later.step *= 1'000'000;
+  const auto shortest = [&](const Cursor& from) {
+    double seconds = 1;
+    for (int i = 0; i < 20; ++i) {
+      Cursor copy = from;
+      const std::clock_t began = std::clock();
+      const auto planner = Planner::open(data.spec, data.known(), std::move(copy));
+      const double took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+      REQUIRE(planner);
+      seconds = std::min(seconds, took);
+    }
+    return seconds;
+  };
+  const double took = shortest(later);
+  MESSAGE("a cursor of 306 sources at step 1,000,000: " << 1e3 * took << " ms");
+#ifndef RR_SANITIZED
+  CHECK(took <= 0.001);
+#endif
+  Planner planner = planner_of(data, later);
+  REQUIRE(planner.next());
+  CHECK(planner.cursor().step == 1'000'001);
 }
 
 TEST_CASE("epochs follow each other, each in an order of its own") {

@@ -102,11 +102,13 @@ TEST_CASE("a summary has the rank that has waited for data longest, also while i
   waited.data_waited = 1s;
   waited.data_wait_since = 100s;
   waited.data_place = "source web";
+  waited.data_skipped = 2;
   tracker.take({2}, waited);
   auto summary = tracker.summary(101s);
   REQUIRE(summary);
   CHECK(summary->data_waited == 5s);
   CHECK(summary->data_rank == base::Rank{0});
+  CHECK(summary->data_skipped == 2);
   summary = tracker.summary(110s);  // nothing was read, but the wait lasts
   REQUIRE(summary);
   CHECK(summary->data_waited == 11s);
@@ -115,6 +117,7 @@ TEST_CASE("a summary has the rank that has waited for data longest, also while i
   CHECK(wait.waited == 11s);
   CHECK(wait.lasting == 10s);
   CHECK(wait.place == "source web");
+  CHECK(wait.skipped == 2);
   CHECK(tracker.data_wait_of({2}, 90s).lasting == 0s);  // clocks differ a little
   CHECK_FALSE(tracker.data_wait_of({7}, 110s).lasting);
   waited.data_wait_since.reset();

@@ -147,9 +147,11 @@ TEST_CASE("waits for training data are those of the rank that waited longest") {
   facts.status.nodes[0].ranks[0].data_waited = 1500ms;
   facts.status.nodes[0].ranks[1].data_waited = 4500ms;
   facts.status.nodes[0].ranks[1].data_waiting = 3s;
+  facts.status.nodes[0].ranks[0].data_skipped = 2;
   const std::string page = metrics_text(facts);
   CHECK(contains(page, "robustrun_data_wait_seconds{run_id=\"\"} 4.5"));
   CHECK(contains(page, "robustrun_data_waiting_ranks{run_id=\"\"} 1"));
+  CHECK(contains(page, "robustrun_data_skipped_records{run_id=\"\"} 2"));
 }
 
 TEST_CASE("a metric that a job names twice is there once") {

@@ -209,6 +209,8 @@ TEST_CASE("a rank that waits for data is told, else the rank that has waited lon
   CHECK(text().find("12.00 s so far, and 1 more\n") != std::string::npos);
   ranks[0].state = WorkerStage::kStopped;  // it waits no more
   CHECK(text().find("rank 5 waits for its next batch, 2.00 s so far\n") != std::string::npos);
+  ranks[1].data_skipped = 1;
+  CHECK(text().find("2.00 s so far; 1 record skipped\n") != std::string::npos);
 }
 
 TEST_CASE("every rank of the attempt is told with its state and process") {
