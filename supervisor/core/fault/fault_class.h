@@ -26,7 +26,7 @@ namespace robustrun::supervisor {
 // How far the attempt had got. kStarting: the script was not seen to run on every rank.
 enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing };
 
-// A signal that a program causes itself: SIGABRT, SIGSEGV, …
+// Whether a program causes this signal itself: SIGABRT, SIGSEGV, …
 bool is_crash(std::int32_t signal);
 
 // Both take milliseconds at most, however much the worker printed: fault_lines.h has the bounds.

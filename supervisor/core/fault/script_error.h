@@ -21,8 +21,8 @@ struct ScriptError {
   std::string function;  // empty at module level and for a SyntaxError
 };
 
-// The error of the last traceback in `lines`, which may begin in the middle of it. None: `lines`
-// show neither an exception below a frame nor a missing module.
+// The error of the last traceback in `lines`, even if its beginning is missing. None: `lines` show
+// neither an exception below a frame nor a missing module.
 [[nodiscard]] std::optional<ScriptError> script_error(std::span<const std::string> lines);
 
 // "load_batch (data.py:12)", "train.py:3"; empty without a file. Only the file's name is shown.

@@ -76,10 +76,10 @@ class Job {
   // The rank's place in the group, which restarts of the same group keep; nullptr: unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
   // Whether workers of `attempt` on `node` belong to another supervisor: a predecessor may have
-  // lived on after a takeover. They do if they report another incarnation. Workers of an attempt
-  // that is not an earlier one also do if this supervisor has ordered none of that attempt there.
-  // Such a node must not get workers of ours. False when the run is ending. `ordered_by`: the
-  // incarnation that the workers report; 0: they report none.
+  // lived on after a takeover. They do if they report another incarnation. So do workers of the
+  // present attempt, or of a later one, that this supervisor has not ordered there. Such a node
+  // must not get workers of ours. False when the run is ending. `ordered_by`: the incarnation that
+  // the workers report; 0: they report none.
   [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
                                 std::uint32_t ordered_by) const;
   // For tests: the stimulus as which `event` is handled now. nullopt: it is outdated, or the

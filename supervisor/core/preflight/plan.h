@@ -2,12 +2,12 @@
 // Pairs of nodes for the calls and measurements of a pre-flight check. Pure.
 //
 // Calls: in step s every node calls the node s places further on, with place 0 after the last. So
-// all nodes work at once, and each calls one node and is called by one. Of n nodes, steps s and n -
-// s always come together, so that each pair is tried in both directions.
+// all nodes work at once, and each calls one node and is called by one. Step s always comes
+// together with the step that leads back, so that each pair is tried in both directions.
 //
 // Measurements come in two rounds, as in dlrover's node check. In the first round neighbours are
 // paired; in the second each slow node gets a partner that was not slow. A node that is slow in
-// both is slow by itself. A node that is slow only in the first had a slow partner.
+// both rounds is slow by itself. A node that is slow only in the first round had a slow partner.
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 // Groups that run at the same time are a wave. All complete horizontal groups are the first wave.
 // Then the groups that lack a machine run, one after the other. The vertical groups follow in the
 // same way. The replay ends early if more waves would show nothing new: no group failed, all
-// failed, or the program itself named a machine.
+// failed, or the alignment test named a machine.
 //
 // The alignment test compares the machines of a group. With fewer than four machines each group
 // would have a single one, which nothing can be compared with. So then all machines form one group,

@@ -29,7 +29,7 @@ struct LookAtPace {
 struct Diagnosed {
   enum class Stage : std::uint8_t {
     kSuspected,  // it looks like a hang, or the job is slow: reported to the user
-    kConvicted,  // it will not resolve itself: the attempt ends (kNotEnded: the run succeeds)
+    kConvicted,  // the hang will not pass: the attempt ends (Finding::kNotEnded: the run succeeds)
     kPassed,  // the hang has resolved itself
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
     kRound,  // the answer to LookAtPace
@@ -48,7 +48,7 @@ struct Diagnosed {
   };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;
-  tracer::Verdict verdict;  // of kPassed the last one before; of kPostMortem mostly kNothing
+  tracer::Verdict verdict;  // of kPassed: the last verdict before; of kPostMortem: mostly kNothing
   base::Nanos learnt_in{};  // from the question to the agents until the verdict
   // Duration of a step of the group: now, and before the job became slow; 0: unknown.
   base::Nanos period{};
@@ -67,7 +67,7 @@ struct Diagnosed {
     v(8, "acts_in", acts_in);
   }
 };
-// "suspected", "convicted", "passed", "post-mortem", "round"; "unknown" for one of a newer version.
+// "suspected", "convicted", "passed", "post-mortem", "round"; "unknown" for a newer stage.
 [[nodiscard]] const char* to_string(Diagnosed::Stage stage);
 
 }  // namespace robustrun::supervisor

@@ -159,8 +159,8 @@ struct TimerFired {
   }
 };
 
-// A fault was injected (`robustrun inject`), or is about to be. Only for the report: its effects
-// are handled like those of any other fault.
+// A fault was injected (`robustrun inject`), or is about to be. The event is for the report alone:
+// the effects of the fault are handled like those of any other fault.
 struct FaultInjected {
   std::string kind;  // as the command line calls it
   base::Attempt attempt;  // the current one

@@ -82,8 +82,8 @@ inline constexpr std::size_t kVersionsMax = 256;
 inline constexpr std::size_t kVersionChangesMax = 64;
 inline constexpr std::size_t kVersionChangeBytesMax = 300;
 
-// How long the answer to LookBack is waited for when all workers are gone, and how many bytes of
-// the failed worker's last output LookBack has.
+// How long the answer to LookBack is awaited when all workers are gone, and how many bytes of the
+// failed worker's last output LookBack has.
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(2000);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
@@ -102,7 +102,7 @@ inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);
 // Time for agents to find a supervisor that took over, before deadlines of its predecessor count.
 inline constexpr base::Nanos kReunionMax = std::chrono::seconds(10);
 
-// Doublings of a back-off (backoff.h), whatever its cap.
+// Doublings of a back-off (backoff.h) at most, whatever its longest wait.
 inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 
 // At the end of a run: time for processes that finished workers left running. If --shutdown-timeout
@@ -128,7 +128,8 @@ inline constexpr std::uint64_t kOpenFilesOwn = 256;  // in addition
 inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // with RDMA devices
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kProcessesPerWorker = 128;
-inline constexpr double kSlowFactor = 2;  // times the median: slower is slow, if in both rounds
+// A node is slow if it is slower than the median by more than this factor, in both rounds.
+inline constexpr double kSlowFactor = 2;
 // Tests of GPUs: how many GPUs, results and faults are kept for a node. A GPU is slow if it is
 // below the median of its model by more than kGpuDeviationsMax median absolute deviations, and
 // below kGpuShareMin of this median.
@@ -140,8 +141,8 @@ inline constexpr double kGpuShareMin = 0.95;
 inline constexpr std::size_t kFindingBytesMax = 300;
 inline constexpr std::size_t kNamesShownMax = 3;
 
-// report/time/fold.h: journal entries kept for the account of a run's time, and failures of one
-// attempt.
+// report/time/fold.h: how many journal entries are kept for the account of a run's time, and how
+// many failures of one attempt.
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 

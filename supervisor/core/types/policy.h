@@ -54,7 +54,7 @@ struct Ladder {
 struct SlowPolicy {
   std::uint32_t rounds = 5;  // looks at all workers before a machine is named; 0: never replace one
   base::Nanos every = std::chrono::seconds(10);
-  // Time from the decision until the restart. The job may still recover in it.
+  // Time from the decision until the restart. The job may still recover in that time.
   base::Nanos drain_within = std::chrono::minutes(1);
   // Used when the remaining time of the job, or the cost of a restart, is unknown.
   base::Nanos assumed_remaining = std::chrono::hours(24);
@@ -77,7 +77,8 @@ enum class DrainAnswer : std::uint8_t {
   kSay,  // the plan is only reported
 };
 
-// Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).
+// Groups of ranks, by the kind of parallelism: tensor, context, expert, data, pipeline
+// (topo::GroupKind, in its order).
 enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 
 struct Policy {
@@ -99,7 +100,8 @@ struct Policy {
   SlowPolicy slow;
   base::Nanos replay_limit = std::chrono::minutes(10);  // for groups that are replayed together
   std::uint32_t replay_unit = 1;  // machines that one copy of the model takes
-  // Whether a metric that is not a number, or jumps, ends the attempt; and how often in a run.
+  // Whether a metric that is not a number, or jumps, ends the attempt, and how often in a run at
+  // most.
   bool acts_on_nan = false;
   bool acts_on_jump = false;
   std::uint32_t alarms_acted_on = 4;

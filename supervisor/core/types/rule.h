@@ -27,7 +27,7 @@ enum class Rule : std::uint8_t {
   kBudgetRefilled,
   kNodeReplaced,  // another node takes the place of one that is lost, left out or moved
   kGroupShrunk,  // no spare: the group goes on with fewer nodes
-  kGroupGrew,  // a node is back: the workers are restarted in a larger group
+  kGroupGrew,  // a node has joined: the workers are restarted in a larger group
   kWaitForNodes,  // too few nodes: waits for more
   kSpareChanged,  // a node outside the group was lost, or joined
   kResumed,  // another supervisor took the run over
@@ -70,10 +70,10 @@ enum class Rule : std::uint8_t {
   kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
   kNotResumed,  // the script began at step 0 again, though steps had been done
   kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
-  kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
+  kLateCrash,  // a signal ended a worker after its script and exit handlers: no failure
   kNodeLeft,  // a node was told to end or is drained: the workers are restarted without it
   kNodeDrained,  // a spare replaces a node that the scheduler drains; it is not to blame
-  kKilled,  // workers had not ended when the grace period of a stop was over
+  kKilled,  // workers were killed after the grace period of a stop
 };
 
 // "worker_failed"; "unknown" for a rule of a newer version. The words never change: docs/metrics.md

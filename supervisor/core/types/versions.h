@@ -70,7 +70,7 @@ struct Versions {
   std::uint32_t present = 0;  // version of the attempt that runs, or ran last
   std::uint32_t next = 0;  // version of the next attempt
   bool now = false;  // the workers are restarted for `next` at once
-  std::optional<base::Nanos> due;  // when a restart for `next` is due; none: at no certain time
+  std::optional<base::Nanos> due;  // when a restart for `next` is due; none: no time was set
 
   [[nodiscard]] bool is_changing() const { return next != present; }
   // The version to roll back to from the present one: the newest older version that has made

@@ -23,8 +23,8 @@ class BrokenMachine {
                 const Evictions& evictions)
       : spec_(spec), nodes_(nodes), restarts_(restarts), evictions_(evictions) {}
 
-  // Whether the outage is surely the fault of one machine, which calls for its eviction and still
-  // takes part.
+  // Whether the outage is surely the fault of one machine that still takes part, and calls for its
+  // eviction.
   [[nodiscard]] bool is_surely_broken(const Outage& outage) const;
   // Whether the run waits for another machine instead of going on with this one.
   [[nodiscard]] bool rather_waits(const Outage& outage) const;

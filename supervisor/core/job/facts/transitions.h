@@ -59,7 +59,7 @@ class Transitions {
   // added to the decision's text.
   virtual void succeed(const std::string& note, std::vector<std::string> evidence) = 0;
   // Gives the run up (Rule::kInfrastructureGivenUp): → kFinishing, or → kFinished if no worker can
-  // run. `exit_code`: none: the code for infrastructure faults.
+  // run. Without `exit_code` the code for infrastructure faults counts.
   virtual void give_up(std::string text, std::vector<std::string> evidence = {},
                        std::optional<int> exit_code = {}) = 0;
   // Ends the run as `how` says. Workers that run get `signal`, and are killed after `grace`.

@@ -1,7 +1,7 @@
 #pragma once
 // The wait before a restart. kBackoff lasts until the back-off is over and the next attempt has the
-// answers that it needs: a checkpoint is set aside, the copies of lost nodes are saved. Answers
-// that do not come in time are not awaited any more.
+// answers that it needs: that a checkpoint is set aside, and that the copies of lost nodes are
+// saved. Answers that do not come in time are not awaited any more.
 
 #include <string>
 
