@@ -43,7 +43,7 @@ struct CheckpointNoted {
   // kSaved: saves of the rank that made most. kCommitted: all commits. kLoaded: loads of `id`.
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // of all ranks
-  // Time for which the training of a rank waits:
+  // Time for which the training of a rank waits. kLoaded has only `blocking`: the longest load.
   base::Nanos blocking{};  // of the rank that waited longest: for all of its saves
   base::Nanos blocking_median{};  // of the same rank: median for one save
   base::Nanos blocking_most{};  // of all ranks: longest for one save
