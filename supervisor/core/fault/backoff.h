@@ -1,8 +1,8 @@
 #pragma once
-// Back-off: how long to wait before something that failed is tried again. Pure.
+// Back-off: how long to wait before the next try. Pure.
 //
-// All waits double up to a cap: those between restarts of the workers (Backoff), between launches
-// of a node's agent (job/nodes/agents.h) and between restarts for a larger group
+// The waits double up to a limit. There are waits between restarts of the workers (Backoff),
+// between launches of a node's agent (job/nodes/agents.h) and between restarts for a larger group
 // (job/phases/growth.h).
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace robustrun::supervisor {
 
-// `first`, doubled `times` times, at most `max`.
+// `first`, doubled `times` times (at most kBackoffDoublingsMax), but no more than `max`.
 [[nodiscard]] base::Nanos doubled(base::Nanos first, std::uint32_t times, base::Nanos max);
 
-// The wait before a restart of the workers. The first restart since progress does not wait; those
-// that follow it wait backoff_first, doubled each time, at most backoff_max (RestartPolicy).
+// The wait before a restart of the workers. The full wait is 0 for the first restart since progress
+// and backoff_first for the second. Then it doubles with each restart, up to backoff_max
+// (RestartPolicy).
 class Backoff {
  public:
   void note_restart() { ++restarts_in_a_row_; }
   void note_progress() { restarts_in_a_row_ = 0; }
 
-  // Between half and all of the full wait, chosen by `random` (any 64 bits): jobs that failed
-  // together do not start together.
+  // Between half and all of the full wait, picked by `random` (any 64 bits), so that jobs that
+  // failed together do not restart together.
   [[nodiscard]] base::Nanos delay(const RestartPolicy& policy, std::uint64_t random) const;
 
   template <class V>

@@ -1,10 +1,11 @@
 #pragma once
-// How many restarts a run may still make (how long it waits before each: backoff.h). Pure.
+// How many restarts a run may still make; backoff.h has the wait before each of them. Pure.
 //
-// Counted faults (the user's) draw on max_restarts, which is full again after `window` of
-// progress. Of uncounted faults (infrastructure) only the number in a row, without progress between
-// them, is limited. Progress also clears the signature of the last failure. In addition,
-// failed starts have a count of their own, which returns to 0 when all workers of an attempt run.
+// At most max_restarts restarts may follow counted faults (the user's). After `window` of progress
+// all of them are available again. Restarts after uncounted faults (infrastructure) are limited
+// only in their number since the last progress: max_infrastructure_restarts. Progress also clears
+// the signature of the last failure. Failed starts have a separate count, which returns to 0 when
+// all workers of an attempt run. The limits are those of RestartPolicy.
 
 #include <cstdint>
 #include <string>
@@ -20,15 +21,17 @@ class Budget {
   Budget() = default;
   explicit Budget(const RestartPolicy& policy) : policy_(policy) {}
 
-  // `amount`: time in which steps were done. True when this refilled a budget that was in use.
+  // `amount`: time of progress since the last call. True when this refilled a budget that was in
+  // use.
   bool note_progress(base::Nanos amount);
 
   // Whether one more restart after a fault of this class is within the limits.
   [[nodiscard]] bool allows(FaultClass fault_class) const;
-  // Counts a restart. `signature`: that of a failure before the first progress, otherwise empty.
+  // Counts a restart; requires allows(fault_class). `signature`: of the failure, if it came before
+  // the first progress; otherwise empty.
   void spend(FaultClass fault_class, const std::string& signature);
 
-  // An attempt could not be started, for an infrastructure fault, at time `at`.
+  // An attempt could not be started because of an infrastructure fault, at time `at`.
   void note_failed_start(base::Nanos at);
   // Every worker of an attempt runs.
   void note_started() { failed_starts_ = 0; }
@@ -36,11 +39,13 @@ class Budget {
   [[nodiscard]] std::uint32_t failed_starts() const { return failed_starts_; }
   [[nodiscard]] base::Nanos failing_since() const { return failing_since_; }
 
-  // True when a failure before the first progress has been seen and retried often enough.
+  // True when this failure, before the first progress, has been seen more than crash_loop_retries
+  // times in a row. False without crash_loop_stop or without a signature.
   [[nodiscard]] bool is_crash_loop(const std::string& signature) const;
-  // How often this failure has been seen in a row, with the one at hand.
+  // How often this failure has been seen in a row, including the present one.
   [[nodiscard]] std::uint32_t times_seen(const std::string& signature) const;
-  // False after so many port conflicts in a row that the script itself must be the cause.
+  // False after kPortConflictsMax port conflicts without progress: then the script itself must be
+  // the cause.
   [[nodiscard]] bool port_may_conflict() const;
 
   [[nodiscard]] std::uint32_t used() const { return used_; }
@@ -66,10 +71,10 @@ class Budget {
   base::Nanos progress_{};  // since the budget was full
   std::uint32_t uncounted_in_a_row_ = 0;
   std::uint32_t port_conflicts_in_a_row_ = 0;
-  std::string signature_;  // of the last failure before the first progress
-  std::uint32_t same_signature_ = 0;  // failures in a row that had it
+  std::string signature_;  // of the last counted failure, if before the first progress
+  std::uint32_t same_signature_ = 0;  // failures in a row with this signature
   std::uint32_t failed_starts_ = 0;  // in a row
-  base::Nanos failing_since_{};  // time of the first of them
+  base::Nanos failing_since_{};  // time of the first failed start in a row
 };
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// A worker that ends with exit code 0 while others still train: it looks fine, and the others fail
-// because they miss it. Pure.
+// Early ends: a worker ends with exit code 0 while others still train. It looks fine, and the
+// others fail because it is missing. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ namespace robustrun::supervisor {
 
 struct EarlyEnd {
   base::Rank rank;
-  std::uint64_t steps = 0;           // steps it had done; 0: unknown
+  std::uint64_t steps = 0;           // steps that it had done; 0: unknown
   std::optional<std::int64_t> step;  // the script's own number of the last step
   template <class V>
   void fields(V& v) {
@@ -24,14 +24,14 @@ struct EarlyEnd {
   }
 };
 
-// "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce". `ended`: at least one;
-// `operation`: empty when it is not known.
+// "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce". `ended`: at least one
+// worker. `waiting`: may be empty ("others"). `operation`: empty when it is not known.
 [[nodiscard]] std::string in_words(const std::vector<EarlyEnd>& ended,
                                    const std::vector<base::Rank>& waiting,
                                    const std::string& operation);
 
-// The function of torch.distributed that raised the exception which ended a worker: "all_reduce";
-// empty: its traceback shows none (an abort, the backward pass).
+// The innermost function of torch.distributed in the traceback that the worker printed last:
+// "all_reduce". Empty: the traceback shows none, as after an abort or in the backward pass.
 [[nodiscard]] std::string operation_in_traceback(const WorkerExited& exited);
 
 }  // namespace robustrun::supervisor

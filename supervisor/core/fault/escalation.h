@@ -1,8 +1,9 @@
 #pragma once
-// Which step of its ladder a fault calls for. Pure.
+// Chooses the step of the policy's ladder (policy.h) that answers a fault. Pure.
 //
-// Steps already taken count for all ladders together: an unexplained crash right after a machine
-// was evicted is not treated as the first fault. After enough progress they are all forgotten.
+// Each step that was taken counts for all ladders: an unexplained crash right after a machine was
+// evicted is not treated as the first fault. After Policy::forgotten_after of progress all steps
+// are forgotten.
 
 #include <array>
 #include <cstdint>
@@ -15,21 +16,22 @@
 
 namespace robustrun::supervisor {
 
-// Indexed by Step: why it cannot be taken now.
+// Why each step cannot be taken now (kNone: it can), indexed by Step.
 using Obstacles = std::array<Obstacle, kSteps>;
 
 struct StepChoice {
   Step step = Step::kRestart;
-  std::vector<PassedStep> passed;  // the rungs below `step`
+  std::vector<PassedStep> passed;  // rungs that were passed over
 };
 
 class Escalation {
  public:
-  // The first rung of the action's ladder that may be taken once more and has no obstacle.
+  // The first rung of the action's ladder that may be taken once more and has no obstacle. If there
+  // is no such rung, or no ladder: kRestart.
   [[nodiscard]] StepChoice choose(const Policy& policy, FirstAction action,
                                   const Obstacles& obstacles) const;
   void take(Step step);
-  // `amount`: time in which training steps were done.
+  // `amount`: time of progress since the last call.
   void note_progress(const Policy& policy, base::Nanos amount);
 
   template <class V>
@@ -40,7 +42,7 @@ class Escalation {
 
  private:
   std::array<std::uint32_t, kSteps> taken_{};
-  base::Nanos progress_{};  // since a step of a ladder was last taken
+  base::Nanos progress_{};  // since a step was last taken
 };
 
 }  // namespace robustrun::supervisor

@@ -1,12 +1,14 @@
 #pragma once
-// One thing that went wrong, and all that went wrong in one attempt. Pure.
+// Faults: one thing that went wrong (Fault), and all that went wrong in one attempt (Outage). Pure.
 //
-// A Fault is an event with its class (whose fault it is, and whether it is counted) and in words.
-// All faults from the first one until no worker is left make one Outage. Its root is the fault with
-// the earliest time (from the error file, otherwise the time of arrival), with three exceptions:
-// rank 0 reporting "address already in use" explains every other failure; the loss of a machine
-// explains the failures of workers that had it as a peer; and any other cause replaces a worker
-// that ended early.
+// A Fault has the words for what happened, whose fault it is, and whether it is counted against
+// max_restarts. All faults from the first one until no worker is left make one Outage. Its root is
+// the fault that counts as the cause: the one with the earliest time (that of the error file,
+// otherwise the time of arrival). There are three exceptions:
+// * A port conflict of rank 0 explains every other failure.
+// * The loss of a machine explains the failures of workers that had it as a peer.
+// * A worker that ended early is the root only until a failure comes that does not follow from
+//   another.
 
 #include <cstdint>
 #include <optional>
@@ -24,8 +26,8 @@ namespace robustrun::supervisor {
 enum class FaultClass : std::uint8_t {
   kUser,  // counted against max_restarts
   kInfrastructure,  // not counted; too many in a row without progress end the run
-  kPortConflict,  // infrastructure, with a limit of its own
-  kPermanent,  // will fail again in the same way: never retried
+  kPortConflict,  // not counted; after kPortConflictsMax of them the next are kUser
+  kPermanent,  // fails again in the same way: only another version of the run is tried
 };
 
 inline bool is_counted(FaultClass fault_class) { return fault_class == FaultClass::kUser; }
@@ -33,14 +35,16 @@ inline bool is_counted(FaultClass fault_class) { return fault_class == FaultClas
 struct Fault {
   FaultClass fault_class = FaultClass::kUser;
   Rule rule = Rule::kWorkerFailed;
-  std::int32_t exit_code = 1;  // the run's exit code, should it end through this fault
+  std::int32_t exit_code = 1;  // the run's exit code, if this fault ends it
   std::int64_t time_s = 0;  // Unix time
-  // failure_signature.h, or words for what was found; empty: no other failure counts as the same.
+  // The signature (failure_signature.h), or words for robustrun's own finding. Empty: no other
+  // failure counts as the same.
   std::string signature;
   std::string words;  // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
-  std::vector<base::NodeId> nodes;  // machines of the fault: of a worker's failure, its own machine
-  // For a hang in the script: its line, and how many hangs at that line have ended an attempt.
+  std::vector<base::NodeId> nodes;  // machines of the fault; for a failed worker: its own
+  // For a hang in the script: its place, and how many hangs there have ended an attempt
+  // (hang_places.h).
   std::string script_line{};
   std::uint32_t hangs_there = 0;
   template <class V>
@@ -58,38 +62,41 @@ struct Fault {
   }
 };
 
-// What must be known about the job to turn an event into a fault.
+// What must be known about the job to turn an event into a Fault.
 struct FaultContext {
   base::NodeId node;
   std::string node_name;
   bool compat = false;
-  bool port_may_conflict = false;  // a fresh port, no progress yet
+  bool port_may_conflict = false;  // a conflict of MASTER_PORT would be infrastructure
   std::int64_t attempt_started_s = 0;  // Unix time
   std::int64_t now_s = 0;  // Unix time
   FaultPhase phase = FaultPhase::kStarting;
-  const std::vector<FaultRow>* rows = nullptr;  // rows to classify it by; nullptr: do not classify
+  const std::vector<FaultRow>* rows = nullptr;  // rows of the fault table; nullptr: do not classify
   bool trusts_looks = false;  // the classification may decide whose fault it is
 };
 
-// Whether the fault is surely the machine's. The restart is then free if the machine is evicted, or
-// if the fault may pass. On a broken machine without a replacement a restart counts as usual.
+// Whether the fault is surely the machine's. A restart is then free if the machine is evicted, or
+// if the fault may pass (FirstAction::kTolerate). A restart on a broken machine without a
+// replacement is counted as usual.
 bool is_of_the_machine(const Classification& what);
 
-// The worker exited with code 93, which has no meaning under torchrun (`compat`).
+// True when the worker exited with code 93, except with `compat`: the code means nothing to
+// torchrun.
 bool asks_not_to_requeue(const WorkerExited& exited, bool compat);
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
 Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
-// For what no worker's exit shows: a lost agent, a deadline, a hang, a worker that vanished. With
-// --compat=torchrun its class is kUser nevertheless, unless the group grows.
+// A fault that no worker's exit shows: a lost agent, a missed deadline, a hang, a worker that
+// vanished. With --compat=torchrun its class is kUser, unless `rule` is kGroupGrew.
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
 
-// Whether the worker failed by itself after its script had returned, and not ended_well(): the
-// training is done, but the work of threads and exit handlers (an asynchronous save, a tracker's
-// upload) may be lost. Training again would not bring that back.
+// Whether the worker failed by itself after its script had returned. The training is done, but the
+// work of threads and exit handlers (an asynchronous save, an upload) may be lost, and training
+// again would not bring it back. False if ended_well(): then nothing is lost.
 bool is_lost_at_end(const WorkerExited& exited);
 
-// The exception that ended the worker; nullopt: it ended otherwise, whatever it printed before.
+// The exception that ended the worker, from its stderr; nullopt: stderr shows none, or the worker
+// ended in another way.
 std::optional<ScriptError> ending_exception(const WorkerExited& exited);
 
 // "SIGKILL (by the kernel's OOM killer)", "SIGABRT after its script had returned".
@@ -98,7 +105,7 @@ std::string how_it_ended(const WorkerExited& exited);
 std::string failure_in_words(const WorkerExited& exited, const std::string& node_name);
 std::string failure_in_words(const WorkerStartFailed& failed, const std::string& node_name);
 
-// Lines of evidence for a decision: the first kEvidenceMax, and the number of those left out.
+// Lines of evidence for a decision: at most kEvidenceMax, and the number of lines left out.
 struct Evidence {
   std::vector<std::string> first;
   std::uint32_t more = 0;
@@ -122,34 +129,36 @@ struct Outage {
     evidence.add(root.words);
   }
   Outage() = default;
-  // Returns true when `fault` is the new root. `explains_root`: it caused the present root.
+  // Returns true when `fault` is the new root. `explains_root`: `fault` caused the present root.
   bool add(Fault fault, bool explains_root = false);
   // A job may lose all its workers at once: only the first failures are classified.
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
-  // The cause of the first failure was found out: it counts as earlier than all other faults.
+  // The cause of the root was found out later. The root gets this rule, these words and this
+  // signature, becomes a user fault, and counts as earlier than all other faults.
   void explain(Rule rule, std::string words, std::string signature);
-  // A machine leaves: the workers, all alive, are stopped to go on without it.
+  // A machine leaves: the workers are stopped to go on without it.
   [[nodiscard]] bool is_handover() const {
     return root.rule == Rule::kSlowEvicted || root.rule == Rule::kNodeLeft;
   }
-  // The user asked for the stop, or a machine comes or goes.
+  // The workers are restarted for another version, or because a machine comes or goes.
   [[nodiscard]] bool nothing_failed() const {
     return is_handover() || root.rule == Rule::kGroupGrew || root.rule == Rule::kUpdating;
   }
-  // The reason that the stop order gives to workers: before a machine leaves all may save.
+  // The reason that the stop order gives to workers. When a machine leaves it is kPreempt, so that
+  // all workers may save. `restart`: whether a restart follows.
   [[nodiscard]] StopReason stop_reason(bool restart) const {
     if (is_handover()) return StopReason::kPreempt;
     return restart ? StopReason::kRestart : StopReason::kStop;
   }
   // Replaces the classification and the machines to blame.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);
-  // Classification of the root or, if the root follows from another failure, of the first fault
-  // that does not follow from another.
+  // Classification of the root. If the root is a sequel (Classification::sequel): classification of
+  // the first fault that is not a sequel, if there is one.
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // machines of the fault that was classified
   std::optional<Classification> said;  // the classification reported last
-  bool lacks_operation = false;  // of Rule::kEndedEarly: the others' collective is not known yet
-  // An explanation may come until then; none: it has come, or none is expected.
+  bool lacks_operation = false;  // of kEndedEarly: the others' collective is not known yet
+  // Until when an answer to LookBack may come; none: it has come, or there was no question.
   std::optional<base::Nanos> explained_by;
   template <class V>
   void fields(V& v) {
@@ -163,7 +172,7 @@ struct Outage {
   }
 };
 
-// What is done when nothing of the attempt is left.
+// What follows when nothing of the attempt is left: a restart, or the end of the run.
 struct OutageVerdict {
   Answer answer = Answer::kNone;  // kNone: the run ends
   Rule rule = Rule::kRestart;
@@ -171,7 +180,7 @@ struct OutageVerdict {
   std::string text;
 
   [[nodiscard]] bool restart() const { return answer != Answer::kNone; }
-  // Whether the budget limits this restart, or has allowed none.
+  // Whether the budget limits this restart, or the run ends.
   [[nodiscard]] bool is_spent() const {
     return answer != Answer::kPlannedRestart && answer != Answer::kVersionRestart;
   }

@@ -2,9 +2,9 @@
 // The last output of a dead worker, as lines that can be compared with patterns. Internal to core/;
 // pure.
 //
-// A line knows the exception it belongs to: Python prints "module.Type: message" unindented below
-// the frames of a traceback, and a message may have further lines. The frames themselves (source
-// code, which may quote any message) are left out. torch's prefix "[rank3]: " is removed.
+// Each line has the exception that it belongs to. Python prints "module.Type: message" unindented
+// below the frames of a traceback, and a message may have further lines. The frames are left out:
+// they quote source code, which may contain any message. torch's prefix "[rank3]: " is removed.
 
 #include <cstdint>
 #include <optional>
@@ -17,17 +17,18 @@
 namespace robustrun::supervisor {
 
 struct FaultLine {
+  // kStart: the error of a failed start. kNode: a report about a machine.
   enum class Source : std::uint8_t { kStderr, kErrorFile, kStart, kNode };
   std::string_view text;
-  std::string_view exception;  // its type without the module; empty: of none
-  bool last_exception = false;  // it belongs to the exception that ended the script
+  std::string_view exception;  // its type, without the module; empty: the line belongs to none
+  bool last_exception = false;  // the line belongs to the exception that ended the script
   Source source = Source::kStderr;
-  std::uint32_t xid = 0;  // if a source other than the text gave it; 0: search the text
+  std::uint32_t xid = 0;  // the NVIDIA driver's error code, if known; 0: look in the text
 };
 
-// Views into `exited`: the last lines of stderr, then the first lines of the error file's message;
-// of each at most kFaultLinesMax lines and kFaultEvidenceBytesMax bytes, of a line at most
-// kFaultLineBytesMax.
+// The last lines of stderr, then the first lines of the error file's message, as views into
+// `exited`. At most kFaultLinesMax lines and kFaultEvidenceBytesMax bytes of each, and
+// kFaultLineBytesMax bytes of a line.
 std::vector<FaultLine> fault_lines(const WorkerExited& exited);
 
 // "[rank3]: Traceback" -> "Traceback": torch puts the rank before each line.
@@ -41,11 +42,12 @@ std::string_view exception_type(std::string_view line);
 // program, and tell nothing about the machine.
 bool is_programming_error(std::string_view exception);
 
-// Whether `text` contains `pattern`, in which '*' stands for any bytes. Linear in text for each
-// piece between stars.
+// Whether `text` contains `pattern`, in which '*' stands for any bytes. Takes time linear in `text`
+// for each piece between stars.
 bool contains_pattern(std::string_view text, std::string_view pattern);
 
-// The code of "NVRM: Xid (PCI:0000:3b:00): 79, …".
+// The Xid (error code of the NVIDIA driver) in "NVRM: Xid (PCI:0000:3b:00): 79, …"; nullopt: `text`
+// has no such part.
 std::optional<std::uint32_t> xid_of(std::string_view text);
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// The script's own step numbers over restarts: whether an attempt continues from the steps of the
-// attempt before. Pure.
+// The script's own step numbers over restarts: they show whether an attempt continues from the
+// steps of the attempt before. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@ namespace robustrun::supervisor {
 class StepTrail {
  public:
   void begin_attempt();
-  // A reading: `steps` (at least 1) are done in this attempt, the last one has the number `step`.
-  // Returns once in an attempt, if this one began with step 0 although steps had been done, the
-  // last step of the attempt before. nullopt: it continued, or that is not known.
+  // A reading: the attempt has done `steps` steps, and the last one has the number `step`. If the
+  // first reading of an attempt shows that it began with step 0 although steps had been done
+  // before, returns the last step of the newest earlier attempt that did steps. Otherwise nullopt.
   std::optional<std::int64_t> take(std::uint64_t steps, std::int64_t step);
 
   template <class V>
@@ -29,7 +29,7 @@ class StepTrail {
   [[nodiscard]] bool began_anew() const;
 
   std::optional<std::int64_t> before_;  // last step of the newest earlier attempt that did steps
-  std::int64_t stride_ = 1;  // of the numbers: 10 when the script gives every tenth
+  std::int64_t stride_ = 1;  // growth of the number per step: 10 if the script gives every tenth
   std::uint64_t first_steps_ = 0, last_steps_ = 0;  // readings of this attempt; 0: none
   std::int64_t first_step_ = 0, last_step_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The digest of a job, whose parts keep its fields in many places. Each field has a number of its
-// own in the whole job. The digest takes them in one fixed order, kOrder.
+// The digest of a job: a hash of the memory of all its parts. Each field has a number that is
+// unique in the job. The fields are hashed in one fixed order, kOrder, whatever part has them.
 
 #include <array>
 #include <cstddef>

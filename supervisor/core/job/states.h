@@ -8,7 +8,6 @@
 
 namespace robustrun::supervisor {
 
-// A set of states.
 class States {
  public:
   constexpr States(std::initializer_list<JobState> states) {
@@ -28,8 +27,8 @@ class States {
   std::uint32_t bits_ = 0;
 };
 
-// From joining to the order to start workers; those of the last attempt are gone. Without kBackoff,
-// the wait before that.
+// From kJoining to the order to start workers: no worker runs. kBackoff, the wait before kJoining,
+// is not included.
 inline constexpr States kForming = {JobState::kJoining, JobState::kChecking, JobState::kReplaying,
                                     JobState::kPlacing, JobState::kReserving};
 inline constexpr States kWorking = {JobState::kStarting, JobState::kRunning};

@@ -6,8 +6,8 @@
 
 namespace robustrun::supervisor {
 
-// What a handler is chosen by: the event's type, with one stimulus for each timer and each kind of
-// signal.
+// What the handler of an event is chosen by: the event's type, but with one stimulus for each timer
+// and each kind of signal.
 enum class Stimulus : std::uint8_t {
   kRunStarted,
   kAgentJoined,

@@ -1,13 +1,13 @@
 #pragma once
 // Pairs of nodes for the calls and measurements of a pre-flight check. Pure.
 //
-// Calls: in step s every node calls the node s places further on, so that all nodes work at once,
-// and each calls one node and is called by one. Steps s and n - s always come together, so each
-// pair is tried in both directions.
+// Calls: in step s every node calls the node s places further on, with place 0 after the last. So
+// all nodes work at once, and each calls one node and is called by one. Step s always comes
+// together with the step that leads back, so that each pair is tried in both directions.
 //
-// Measurements, in two rounds like dlrover's node check: neighbours in the first round; in the
-// second each slow node with a partner that was not slow. A node that is slow twice is slow by
-// itself; one that is slow once had a slow partner.
+// Measurements come in two rounds, as in dlrover's node check. In the first round neighbours are
+// paired; in the second each slow node gets a partner that was not slow. A node that is slow in
+// both rounds is slow by itself. A node that is slow only in the first round had a slow partner.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace robustrun::supervisor {
 
-// The steps for `nodes` nodes: all of 1 … nodes - 1 if these are at most `partners_max`, otherwise
-// that many (an even number), spread evenly.
+// The steps for `nodes` nodes: all of 1 … nodes - 1 if these are at most `partners_max` (at least
+// 2). Otherwise `partners_max` of them, rounded down to an even number, and spread evenly.
 [[nodiscard]] std::vector<std::uint32_t> call_steps(std::uint32_t nodes,
                                                     std::uint32_t partners_max);
 

@@ -1,13 +1,16 @@
 #pragma once
-// A dual-phase replay as a step of the policy (replay_plan.h has the algorithm): what came of
-// groups that ran side by side, as an event, and which groups are next, until it is over. Pure.
+// The course of a dual-phase replay (types/replay_plan.h has the algorithm): takes the results of
+// groups that ran at the same time, and tells which groups run next, until the replay is over.
+// Pure.
 //
-// Groups that run at the same time are a wave. First all whole horizontal groups, then, one after
-// the other, those that lack a machine; then the vertical ones likewise. It ends early where more
-// waves would add nothing: no group failed, all did, or the program itself named a machine.
+// Groups that run at the same time are a wave. All complete horizontal groups are the first wave.
+// Then the groups that lack a machine run, one after the other. The vertical groups follow in the
+// same way. The replay ends early if more waves would show nothing new: no group failed, all
+// failed, or the alignment test named a machine.
 //
-// The alignment test votes among the machines of a group, and a single machine cannot be outvoted:
-// fewer than four machines form one group, which is the only wave.
+// The alignment test compares the machines of a group. With fewer than four machines each group
+// would have a single one, which nothing can be compared with. So then all machines form one group,
+// which is the only wave.
 
 #include <cstdint>
 #include <span>
@@ -29,16 +32,17 @@ struct ReplayFinding {
 
 class ReplayCourse {
  public:
-  // Why a replay on `machines` machines could not single one out. `unit`: machines that one copy of
-  // the model takes. `own_program`: the user's replay command runs, not the alignment test.
+  // Why a replay on `machines` machines could not single one out; kNone: it could. `unit`: machines
+  // that one copy of the model takes. `own_program`: the user's replay command runs, not the
+  // alignment test.
   static Obstacle obstacle(std::size_t machines, std::uint32_t unit, bool own_program);
 
   // Requires that there is no obstacle. `machines`: in the order of their places.
   void begin(std::vector<base::NodeId> machines, std::uint32_t unit, bool own_program);
-  // The groups to run now; each node is in at most one of them.
+  // The groups to run now. No node is in two of them.
   [[nodiscard]] std::vector<std::vector<base::NodeId>> wave() const;
-  // Takes the results of wave(), in its order; a missing one counts as untested. True: another wave
-  // follows.
+  // Takes the results of wave(), in the order of its groups; a missing result counts as untested.
+  // True: another wave follows.
   bool take(std::span<const GroupReplayed> groups);
   // Valid once take() has returned false. `names`: by NodeId.
   [[nodiscard]] ReplayFinding finding(const std::vector<std::string>& names) const;
@@ -73,10 +77,10 @@ class ReplayCourse {
 
   std::vector<base::NodeId> machines_;  // by Machine
   std::uint32_t m_ = 0, n_ = 0;
-  bool is_vote_ = false;  // of all machines at once
-  bool is_second_ = false;  // phase
-  std::vector<std::uint32_t> wave_, lacking_;  // groups by number: now, and later in this phase
-  std::vector<Outcome> first_, second_;  // by group, of the phases
+  bool is_vote_ = false;  // all machines form one group
+  bool is_second_ = false;  // the vertical groups run
+  std::vector<std::uint32_t> wave_, lacking_;  // groups by number: now, and later in the phase
+  std::vector<Outcome> first_, second_;  // by group, of the two phases
   std::vector<base::NodeId> named_;
   std::vector<std::string> evidence_;  // of groups that did not pass
 };

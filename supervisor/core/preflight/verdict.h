@@ -1,5 +1,6 @@
 #pragma once
-// Judges the facts of a check, node by node. Pure: facts in, verdicts with their words out.
+// Judges the facts of a check, node by node. Pure: takes facts, and returns verdicts with their
+// words.
 //
 // One rule per file: local.cpp (what each node must have), equal.cpp (what must be the same on all
 // nodes), reach.cpp (which nodes can call each other), speed.cpp (slow nodes), gpus.cpp (tests of
@@ -41,8 +42,8 @@ void judge_probe(Judgement& judgement);
                                              const std::vector<WantedNode>& wanted,
                                              std::uint64_t world_size);
 
-// Indices of nodes that were slow in the first round, or gave no measurements: the suspects of the
-// second round.
+// Indices of nodes that answered, and were slow or without measurements in the first round: the
+// suspects of the second round.
 [[nodiscard]] std::vector<std::uint32_t> slow_ones(const std::vector<NodeCheck>& nodes);
 
 // "h1, h2, h3 and 5 more"

@@ -1,6 +1,6 @@
 #pragma once
-// What the core wants done. Actions are idempotent and carry node, generation and attempt where
-// they apply; the driver carries them out in order. A Decision is journaled and shown to the user.
+// What the core wants done. Actions are idempotent; they carry node, generation and attempt where
+// these apply. The driver carries them out in order. A Decision is journaled and shown to the user.
 
 #include <cstdint>
 #include <optional>
@@ -18,16 +18,16 @@ namespace robustrun::supervisor {
 
 using wire::StopReason;
 
-// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation. An
-// agent of an older generation that still lives (it was silent, or did not stop its workers) is
-// killed first: its workers die with it.
+// Start the agent of a node (again). Answered by AgentJoined or AgentLost of that generation. If an
+// agent of an older generation still lives (it was silent, or did not stop its workers), it is
+// killed first, and its workers die with it.
 struct LaunchAgent {
   base::NodeId node;
   base::Generation generation;
 };
 
-// After SupervisorResumed, for every node: the agent that counts there. An agent that had joined is
-// expected to connect again, or is lost.
+// After SupervisorResumed, for every node: the agent that the core knows there. An agent that had
+// joined must connect again, or counts as lost.
 struct AdoptNode {
   enum class Agent : std::uint8_t { kExpected, kJoined, kLost };
   base::NodeId node;
@@ -49,7 +49,7 @@ struct Assignment {
   std::uint32_t role_rank = 0;
 };
 
-// The workers of one node: their ranks follow each other.
+// The workers of one node. Their ranks are consecutive.
 class NodeWorkers {
  public:
   NodeWorkers() = default;
@@ -88,8 +88,8 @@ struct StartWorkers {
   std::uint32_t master_port = 0;
   std::uint32_t version = 0;  // of the run (versions.h)
   std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
-  bool saving = false;  // copies are still being saved: workers load only after an order without it
-  std::uint32_t restarts = 0;  // restarts of the budget that were used before
+  bool saving = false;  // copies are being saved: workers load only after an order with false
+  std::uint32_t restarts = 0;  // counted restarts that were used up before
 };
 
 // A node of the group; its ranks are first_rank … first_rank + slots - 1.
@@ -109,11 +109,11 @@ struct GroupMember {
   }
 };
 
-// The places of the nodes from this attempt on; comes before its first order. Journaled, and shown
-// as a table.
+// The places of the nodes from this attempt on. Comes before the attempt's first order. Journaled,
+// and shown as a table.
 struct GroupFormed {
   base::Attempt attempt;
-  std::vector<GroupMember> members;  // by node rank
+  std::vector<GroupMember> members;  // by group rank
   std::vector<std::string> spares;  // names of nodes that have joined and are not needed
   template <class V>
   void fields(V& v) {
@@ -129,7 +129,7 @@ struct StopWorkers {
   int signal = 15;
   base::Nanos grace{};
   StopReason reason = StopReason::kStop;
-  bool save_first = false;  // workers that save by themselves before a stop are not signalled
+  bool save_first = false;  // workers that save by themselves before a stop get no signal
 };
 
 struct ForwardSignal {
@@ -153,21 +153,21 @@ struct SetTimer {
 // Check these nodes; workers may run on them meanwhile. Answered by NodesChecked.
 struct CheckNodes {
   std::uint64_t check = 0;
-  bool full = false;
+  bool full = false;  // a full check instead of a fast one
   std::vector<base::NodeId> nodes;
   std::vector<std::string> addresses;  // of their data interfaces, in the same order
-  bool gpus = false;  // GPUs are tested under load
+  bool gpus = false;  // test the GPUs under load, too
 };
 
-// The result of a check, one verdict per node. An unfit node is left out from now on. Not
-// journaled: it follows from the event, and decisions report it.
+// The result of a check, with one verdict per node. An unfit node is left out from now on. Not
+// journaled: the verdicts follow from NodesChecked, and decisions report them.
 struct NodesJudged {
   std::uint64_t check = 0;
   std::vector<NodeVerdict> verdicts;
 };
 
 // Replay these groups at the same time, on nodes that run nothing else. Answered by NodesReplayed.
-// Ends the replay before; without groups it does nothing else.
+// Ends an earlier replay that still runs; without groups it does nothing else.
 struct ReplayNodes {
   struct Place {
     base::NodeId node;
@@ -175,7 +175,7 @@ struct ReplayNodes {
     std::uint32_t slots = 1;  // processes of the program
   };
   std::uint64_t replay = 0;
-  base::Nanos limit{};  // a group that began and has not ended within this time has failed
+  base::Nanos limit{};  // a group that runs for longer has failed
   std::vector<std::vector<Place>> groups;
 };
 
@@ -187,8 +187,8 @@ struct DemoteCheckpoint {
   std::vector<std::string> directories;
 };
 
-// Last action of a run, after DismissAgent for every node, including those whose agents were lost.
-// The driver dismisses no more agents, writes the summary and exits.
+// Last action of a run. It follows DismissAgent for every node, including nodes whose agents were
+// lost. The driver then writes the summary and exits.
 struct Finish {
   int exit_code = 0;  // by the rules of exit_code.h
 };

@@ -11,11 +11,11 @@ namespace robustrun::supervisor {
 struct AgentJoined {
   std::int32_t pid = 0;
   std::string address;       // numeric; empty: as in its NodeSpec
-  std::uint32_t slots = 0;   // workers that it offers; counts where the NodeSpec leaves it open
-  std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
-  std::string bulk{};  // numeric endpoint, for copies in memory of other agents; empty: none
-  base::Nanos asked{};  // when it was launched, by our clock; 0: it came by itself
-  base::Nanos began{};  // when its process began, by our clock; 0: unknown
+  std::uint32_t slots = 0;   // workers that it offers; used if NodeSpec::slots is 0
+  std::string listens{};  // numeric endpoint for a supervisor on another machine; empty: none
+  std::string bulk{};  // numeric endpoint for copies in memory of other agents; empty: none
+  base::Nanos asked{};  // when it was launched, by the supervisor's clock; 0: it came by itself
+  base::Nanos began{};  // when its process began, by the supervisor's clock; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
@@ -33,9 +33,11 @@ struct AgentLost {
   std::string why;
   bool node_answers = true;  // false: the whole machine seems to be lost
   base::Nanos silent{};      // time since it was last heard of
-  std::string lasting{};     // as AgentEnd::lasting (launcher/agent_launcher.h)
-  bool bad_input = false;    // a wrong option of the run is to blame
-  bool gone = false;         // the node is no longer the run's to use, for good
+  // `why` in short, if another try would fail alike until a person changes something; the same for
+  // all nodes with this trouble ("its host key is unknown"). Empty: another try may help.
+  std::string lasting{};
+  bool bad_input = false;  // a wrong option of the run is to blame
+  bool gone = false;  // the run may never use the node again
   template <class V>
   void fields(V& v) {
     v(1, "why", why);

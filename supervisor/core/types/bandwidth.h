@@ -11,17 +11,17 @@
 
 namespace robustrun::supervisor {
 
-// The collectives of one kind and size of one process group. Times are those of the member that
-// waited least for the others: they come closest to the time of the transfer itself.
+// The collectives of one kind and size class of one process group. The times are those of the
+// member that waited least for the others: they come closest to the time of the transfer itself.
 struct Bandwidth {
   std::string group;  // as the library calls it; may be empty
-  std::uint32_t first_rank = 0;  // the lowest one of its ranks
+  std::uint32_t first_rank = 0;  // the lowest rank of the group
   std::uint32_t members = 0;  // 0: unknown
   tracer::OpKind kind = tracer::OpKind::kUnknown;
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes of a collective < 2^size_bits
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  base::Nanos busy{};
+  std::uint64_t bytes = 0;  // as nccl-tests counts them
+  base::Nanos busy{};  // time in which they ran
   template <class V>
   void fields(V& v) {
     v(1, "group", group);
@@ -33,19 +33,19 @@ struct Bandwidth {
     v(7, "bytes", bytes);
     v(8, "busy", busy);
   }
-  // Bytes per second; 0: unknown.
+  // Algorithm and bus bandwidth of nccl-tests, in bytes per second; 0: unknown.
   [[nodiscard]] double algorithm() const;
   [[nodiscard]] double bus() const;
   // Mean bytes of a collective.
   [[nodiscard]] std::uint64_t size() const { return count == 0 ? 0 : bytes / count; }
-  // Of the same group, kind and size class.
+  // True for the same group, kind and size class.
   [[nodiscard]] bool is_like(const Bandwidth& other) const {
     return group == other.group && first_rank == other.first_rank && members == other.members &&
            kind == other.kind && size_bits == other.size_bits;
   }
 };
 
-// The row for status and reports, with what a reader wants to know in place of the sums.
+// A row of status and reports: means and bandwidths in place of the sums.
 struct BandwidthRow {
   std::string group;
   std::uint32_t first_rank = 0;
@@ -68,8 +68,9 @@ struct BandwidthRow {
   }
 };
 
-// Adds up what all attempts have moved, from their summaries in order. Each summary has the sums of
-// its attempt so far; after a takeover the new supervisor counts its attempt from 0 again.
+// Adds up what all attempts have moved. Takes their summaries in order. Each summary has the sums
+// of its attempt so far; after a takeover they begin at 0 again, as the new supervisor knows no
+// older ones.
 class BandwidthFold {
  public:
   void take(std::uint32_t attempt, const std::vector<Bandwidth>& total);

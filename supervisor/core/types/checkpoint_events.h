@@ -1,9 +1,9 @@
 #pragma once
 // News of the job's checkpoints, as events of the core. Plain data.
 //
-// The driver folds the workers' reports (watch/checkpoint_watch.h): an event stands for all ranks
-// and for the attempt so far, and replaces the earlier events of its kind; a load replaces only
-// those of the same checkpoint and source.
+// The driver sums up the workers' reports (watch/checkpoint_watch.h). An event covers all ranks and
+// the attempt so far, and replaces the attempt's earlier events of its kind. A load replaces only
+// earlier loads of the same checkpoint from the same source.
 
 #include <cstdint>
 #include <string>
@@ -40,13 +40,14 @@ struct CheckpointNoted {
   std::vector<std::string> directories;  // home first
   std::string source;  // of a load: "disk", "memory", …
   std::uint32_t ranks = 0;  // ranks that reported it
-  // kSaved: saves of the rank that made most; kCommitted: all commits; kLoaded: loads of `id`.
+  // kSaved: saves of the rank that made most. kCommitted: all commits. kLoaded: loads of `id`.
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // of all ranks
-  base::Nanos blocking{};  // the rank that waited longest, for all of its saves
-  base::Nanos blocking_median{};  // of that rank, for one save
-  base::Nanos blocking_most{};  // of all ranks
-  base::Nanos total_most{};  // the longest save or commit, from its begin to its end; 0: unknown
+  // Time for which the training of a rank waits. kLoaded has only `blocking`: the longest load.
+  base::Nanos blocking{};  // of the rank that waited longest: for all of its saves
+  base::Nanos blocking_median{};  // of the same rank: median for one save
+  base::Nanos blocking_most{};  // of all ranks: longest for one save
+  base::Nanos total_most{};  // the longest save or commit, from begin to end; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

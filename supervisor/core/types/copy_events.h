@@ -1,8 +1,8 @@
 #pragma once
-// Copies of workers' states in the memory of other nodes: which node keeps whose, which copies
-// there are, and the order to save the copies of a lost node. The core's questions and orders, and
-// the events that answer them. Plain data; topo/spares/backup.h computes the keepers, agents carry
-// the bytes.
+// Copies of workers' states in the memory of other nodes: which node keeps whose copies, which
+// copies there are, and the order to save the copies of a lost node. These are the core's questions
+// and orders, and the events that answer them. Plain data. topo/spares/backup.h computes the
+// keepers; agents carry the bytes.
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace robustrun::supervisor {
 
-using wire::CopiesKept;  // `part` of its copies is empty here: only the driver uses it
+using wire::CopiesKept;  // KeptCopy::part is empty here: only the driver uses it
 using wire::CopyRoute;
 using wire::HeldCopiesSaved;
 using wire::KeptCopy;
@@ -25,15 +25,15 @@ using wire::SavingOver;
 struct SolveBackup {
   std::uint64_t digest = 0;  // of `places` and `evictable`: the answer repeats it
   std::vector<PlacementNode> places;
-  std::vector<std::uint32_t> former;  // by place: its keeper's place so far; or empty
+  std::vector<std::uint32_t> former;  // by place: the place of its keeper so far; or empty
   std::vector<RankGroups> evictable;
 };
 
 struct BackupSolved {
   std::uint64_t digest = 0;
-  std::vector<std::uint32_t> keepers;  // by place: another place, each once; empty: no keepers
+  std::vector<std::uint32_t> keepers;  // by place: the place of its keeper; empty: no keepers
   std::string text;  // how keepers and owners are related, or why there are no keepers
-  bool is_relaxed = false;  // some keepers share what they should not with their owners
+  bool is_relaxed = false;  // some keepers may fail together with their owners
   template <class V>
   void fields(V& v) {
     v(1, "digest", digest);
@@ -43,18 +43,19 @@ struct BackupSolved {
   }
 };
 
-// Comes before StartWorkers of the attempt, and again when it changes; replaces those before.
+// The routes of a node's copies. Comes before the attempt's StartWorkers, and again when the routes
+// change. Replaces the node's earlier routes.
 struct PlaceCopies {
   base::NodeId node;
   base::Attempt attempt;
   std::vector<CopyRoute> send, hold, fetch;
 };
 
-// Save the copies that the node keeps of these ranks to disk, on behalf of those ranks. Answered by
+// Save to disk, on behalf of `ranks`, the copies that the node keeps of them. Answered by
 // HeldCopiesSaved.
 struct SaveHeldCopies {
   base::NodeId node;
-  base::Attempt attempt;  // the attempt whose workers made them
+  base::Attempt attempt;  // the attempt whose workers made the copies
   std::uint64_t order = 0;
   std::vector<base::Rank> ranks;
 };

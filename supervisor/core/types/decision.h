@@ -1,6 +1,5 @@
 #pragma once
-// What was decided, and why: journaled, and shown to the user, who gets the reasons from here
-// alone.
+// Decisions, with their reasons: journaled, and shown to the user.
 
 #include <cstdint>
 #include <optional>
@@ -17,16 +16,16 @@ namespace robustrun::supervisor {
 
 // How a decision answers a fault.
 enum class Answer : std::uint8_t {
-  kNone,             // it answers none
+  kNone,             // the decision answers no fault
   kCountedRestart,   // a restart that counts against max_restarts
   kFreeRestart,      // the script is not to blame: only free restarts in a row are limited
-  kPlannedRestart,   // a restart without any limit: nothing failed
-  kVersionRestart,   // the same: the next attempt gets another version
+  kPlannedRestart,   // a restart without any limit, as nothing failed
+  kVersionRestart,   // a restart without any limit, with another version of the run
   kGivenUpByPolicy,  // a rung of the policy's ladder ends the run
 };
 
-// A rung of the policy's ladder that was passed over: it was taken `taken` times before, which is
-// as often as the policy allows, or there is an obstacle.
+// A rung of the policy's ladder that was passed over: because of an obstacle or, without one,
+// because it was taken as often as the policy allows (`taken` times).
 struct PassedStep {
   Step step = Step::kRestart;
   std::uint32_t taken = 0;
@@ -35,8 +34,8 @@ struct PassedStep {
 // "check: taken once already, as often as its ladder has it", "evict: no machine is known to blame"
 [[nodiscard]] std::string in_words(const PassedStep& passed);
 
-// Why something is done: rule, evidence, and what else could have been done. Texts are for people;
-// no decision follows from their words.
+// Why something is done: rule, evidence, and what else could have been done. The texts are for
+// people; no decision depends on their words.
 struct Decision {
   Rule rule = Rule::kStart;
   base::Attempt attempt;
@@ -48,7 +47,7 @@ struct Decision {
   std::vector<base::NodeId> nodes{};
   // Not journaled: a replay of the events decides the same again.
   Answer answer = Answer::kNone;
-  std::vector<PassedStep> passed{};  // the lower rungs of the ladder
+  std::vector<PassedStep> passed{};  // rungs of the ladder that were passed over
   template <class V>
   void fields(V& v) {
     v(1, "rule", rule);

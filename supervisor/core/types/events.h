@@ -1,7 +1,8 @@
 #pragma once
-// Everything that can happen to a job. Each event carries when (`at`, the supervisor's monotonic
-// clock) and, if it comes from a node, which node and which generation of its agent; the core
-// drops what is not current. All are appended to the journal before they are handled.
+// Everything that can happen to a job. Each event carries its time (`at`, by the supervisor's
+// monotonic clock). An event from a node also carries the node and the generation of its agent; the
+// core drops events of other generations or attempts than the current ones. All events are appended
+// to the journal before they are handled.
 
 #include <cstdint>
 #include <optional>
@@ -34,9 +35,9 @@ using wire::PortReserved;
 // First event of every journal.
 struct RunStarted {
   JobSpec spec;
-  base::Nanos wall_time{};   // Unix time of `at`
-  std::uint64_t seed = 0;    // source of all randomness of the core
-  std::string version;       // robustrun's
+  base::Nanos wall_time{};  // Unix time of `at`
+  std::uint64_t seed = 0;  // source of all randomness of the core
+  std::string version;  // robustrun's
   template <class V>
   void fields(V& v) {
     v(1, "spec", spec);
@@ -77,12 +78,12 @@ struct Progress {
   };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
-  base::Nanos reached_at{};  // by the last rank; from the workers' own records
-  std::uint64_t steps = 0;  // least of all ranks, since this attempt's start
-  // Least of all ranks: the script's own number or, for a rank without one, the count in the state
-  // of its optimizer; none: some rank has neither.
+  base::Nanos reached_at{};  // when the last rank reached the mark, by the workers' own records
+  std::uint64_t steps = 0;  // the least of all ranks, since this attempt's start
+  // The least of all ranks, by the script's own number or, for a rank without one, by the count in
+  // the state of its optimizer. None: some rank has neither.
   std::optional<std::int64_t> step;
-  // Newest reading of rank 0, or of the last rank if only its output has metrics.
+  // Newest reading of rank 0, or of the last rank if only the last rank's output has metrics.
   std::vector<std::string> metric_names;
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
@@ -119,9 +120,10 @@ struct StepGoalReached {
   }
 };
 
-// A signal for the run: SIGTERM, SIGINT, … end it; SIGUSR1/2 are passed on (native mode).
+// A signal for the run. SIGTERM, SIGINT and others end the run; SIGUSR1 and SIGUSR2 are passed on
+// (native mode).
 struct SignalReceived {
-  // The cause, where the scheduler tells it.
+  // The cause, if the scheduler tells it.
   enum class Cause : std::uint8_t { kNone, kPreempted, kTimeLimit };
   std::int32_t signal = 0;
   bool forward_only = false;
@@ -139,11 +141,13 @@ struct SignalReceived {
   }
 };
 
-// kState: the deadline of the present state. kBackoff: the end of the wait before a restart.
-// kTimeLimit: --time-limit. kUptime: workers without steps have lived long enough for progress.
-// kNodes: an agent's hello is overdue, or a lost agent is to be launched again. kSlow: the next
-// round of the vote on which machine slows the job down, or the time to replace the machine that
-// the vote named.
+// kState: the deadline of the present state.
+// kBackoff: the end of the wait before a restart.
+// kTimeLimit: the end of --time-limit.
+// kUptime: workers without steps have lived long enough for progress, or the group may grow again.
+// kNodes: an agent's hello is overdue, or a lost agent is to be launched again.
+// kSlow: the next round of the vote on which machine slows the job down, or the time to replace the
+// machine that the vote named.
 enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
 inline constexpr std::size_t kTimers = 6;
 
@@ -157,8 +161,8 @@ struct TimerFired {
   }
 };
 
-// A fault was injected (`robustrun inject`), or is about to be. Only for the report: its effects
-// are handled like those of any other fault.
+// A fault was injected (`robustrun inject`), or is about to be. The event is for the report alone:
+// the effects of the fault are handled like those of any other fault.
 struct FaultInjected {
   std::string kind;  // as the command line calls it
   base::Attempt attempt;  // the current one
@@ -177,9 +181,9 @@ struct FaultInjected {
   }
 };
 
-// Another supervisor has taken the run over from its journal: pending orders are given again.
+// Another supervisor has taken the run over from its journal. The core gives pending orders again.
 struct SupervisorResumed {
-  std::uint32_t incarnation = 2;  // of supervisors; the first one is 1
+  std::uint32_t incarnation = 2;  // number of this supervisor; the first one has 1
   std::string host;
   std::int32_t pid = 0;
   base::Nanos wall_time{};  // Unix time

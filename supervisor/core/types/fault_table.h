@@ -1,10 +1,10 @@
 #pragma once
 // The table of faults, and the classification of one failure: plain data. The rows come from
 // configs/faults.toml and a site's own file (cli/tables/fault_file.h reads both). They travel in
-// the JobSpec and so stand in the journal: a replay classifies as the run did, whatever is
-// installed by then. fault_class.h compares failures with the rows.
+// the JobSpec and so are in the journal: a replay of the journal classifies as the run did, even if
+// the files have changed since. fault_class.h compares failures with the rows.
 //
-// The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293), and further ones.
+// The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293), and others.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace robustrun::supervisor {
 
-// Numbers stand in journals: never reused, only appended to.
+// Journals contain the numbers: new values are appended, and no number is used again.
 enum class Layer : std::uint8_t { kUnclear, kInfrastructure, kUserCode, kData, kExternalService };
 enum class Confidence : std::uint8_t { kLow, kMedium, kHigh };
 // What is done first: a ladder of the policy (policy.h).
@@ -32,14 +32,16 @@ const char* to_string(Layer layer);
 const char* to_string(Confidence confidence);
 const char* to_string(FirstAction action);
 
-// A row fits when all conditions that it states hold: any one of exits, signals, out_of_memory and
-// found; and, if it states exceptions, texts or xids, one line that satisfies all of these.
+// A row with `found` is for robustrun's own findings alone. Any other row fits a failure when the
+// conditions that it states hold: one of exits, signals and out_of_memory; and one line that
+// satisfies exceptions, texts and xids together. Only rows with `exceptions` fit a line of a
+// programming error (fault_lines.h).
 struct FaultRow {
   std::string name;  // "fallen off the bus (Xid 79)"; unique
   std::string symptom;  // class of the fault: "GPU unavailable"
   std::vector<std::string> exceptions;  // types without their modules: "OutOfMemoryError"; "*": any
-  std::vector<std::string> texts;  // the line contains one; '*' stands for any bytes
-  std::vector<std::uint32_t> xids;  // the line is the NVIDIA driver's, about one of these Xids
+  std::vector<std::string> texts;  // the line contains one of them; '*' stands for any bytes
+  std::vector<std::uint32_t> xids;  // the line is the NVIDIA driver's, with one of these codes
   std::vector<std::int32_t> exits;  // codes
   std::vector<std::int32_t> signals;
   bool out_of_memory = false;  // killed by an OOM killer
@@ -95,15 +97,15 @@ struct Classification {
 // The symptom of a failure that no row fits.
 inline constexpr std::string_view kUnexplained = "unexplained";
 
-// "GPU unavailable, fallen off the bus (Xid 79) (infrastructure, high confidence)"; of a failure
-// that no row fits "unknown: ended by a signal after progress".
+// "GPU unavailable, fallen off the bus (Xid 79) (infrastructure, high confidence)". For a failure
+// that no row fits: "unknown: ended by a signal after progress".
 std::string class_in_words(const Classification& what);
-// The same with its evidence: "…: "Xid 79" (rank 3's stderr)"
+// class_in_words() with the evidence: "…: "Xid 79" (rank 3's stderr)".
 std::string cause_in_words(const Classification& what);
-// A line for the log, "likely: GPU unavailable, fallen off the bus …", without evidence that
-// `shown` quotes already. Empty for a failure that no row fits.
+// A line for the log: "likely: GPU unavailable, fallen off the bus …". Leaves out evidence that the
+// text `shown` quotes already. Empty for a failure that no row fits.
 std::string in_words(const Classification& what, std::string_view shown);
-// "take the machine out; NVIDIA: RESTART_BM"; empty where a restart is all there is to do.
+// "take the machine out; NVIDIA: RESTART_BM". Empty if a restart is all that can be done.
 std::string advice_in_words(const Classification& what);
 
 }  // namespace robustrun::supervisor

@@ -1,7 +1,7 @@
 #pragma once
-// What an agent noticed about its machine, the scheduler plans for it, or a user orders, as an
-// event of the core. Plain data. Agents report each relevant change once; the fault table and the
-// policy decide what is done about it.
+// Something about a machine, as an event of the core: what its agent noticed, what the scheduler
+// plans for it, or what a user orders for it. Plain data. Agents report each relevant change once.
+// The fault table and the policy decide what is done about it.
 
 #include "wire/messages/facts.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // Everything that the core knows of a job: plain data, written by cli/, kept in the journal's first
-// record. No secrets: the environment is not part of it, and arguments are redacted by name before
-// they come here.
+// record. There are no secrets in it: it has no environment, and arguments are redacted by name
+// before they come here.
 
 #include <cstdint>
 #include <optional>
@@ -21,10 +21,11 @@ struct NodeSpec {
   std::string name;  // host name as shown to the user
   std::string address;  // for MASTER_ADDR
   std::uint32_t slots = 1;  // workers on this node; 0: as many as its agent offers
-  // Its agent came by itself (rendezvous, --replace): once lost, it cannot be launched again.
+  // Its agent came by itself (rendezvous, --replace). Once lost, such an agent cannot be launched
+  // again.
   bool volunteer = false;
   std::optional<std::uint32_t> node_rank{};  // requested by the user (rendezvous)
-  // It failed earlier runs (node_standing.h): other nodes are preferred to it.
+  // It failed earlier runs (core/status/node_standing.h): other nodes are preferred to it.
   bool is_offender = false;
   template <class V>
   void fields(V& v) {
@@ -43,15 +44,15 @@ struct GroupPolicy {
   std::uint32_t min_nodes = 0;  // 0: as max_nodes
   std::uint32_t max_nodes = 0;  // 0: all of JobSpec::nodes
   bool open = false;  // more nodes may offer themselves (rendezvous)
-  // In a group that is not open: how many nodes that the scheduler gives in place of lost ones may
-  // offer themselves at a time (--replace).
+  // In a group that is not open (--replace): how many nodes may offer themselves at a time in place
+  // of lost ones. The scheduler provides these nodes.
   std::uint32_t replace = 0;
   // How long to wait for a node of the group that is still starting, when there are enough nodes.
   base::Nanos spare_patience = std::chrono::seconds(5);
   // Open groups, before the first attempt: how long to wait for more nodes once min_nodes have
   // joined.
   base::Nanos last_call = std::chrono::seconds(30);
-  // Too few nodes are left: how long to wait for more before the run ends. 0: not at all.
+  // How long to wait for more nodes when too few are left, before the run ends. 0: not at all.
   base::Nanos wait_for_nodes{};
   // A lost node that is not tried again at once (job/nodes/agents.h) waits for retry_first, doubled
   // with every loss, at most retry_max.
@@ -76,11 +77,11 @@ struct RestartPolicy {
   std::uint32_t max_restarts = 3;  // after counted faults (FaultClass::kUser)
   base::Nanos window = std::chrono::hours(1);  // of progress, which refills max_restarts
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
-  std::uint32_t crash_loop_retries = 1;  // of one failure before the first progress
+  std::uint32_t crash_loop_retries = 1;  // restarts after one failure before the first progress
   bool crash_loop_stop = true;  // a crash loop ends the run; off with --compat=torchrun
-  base::Nanos backoff_first = std::chrono::seconds(1);  // from the second restart without progress
+  base::Nanos backoff_first = std::chrono::seconds(1);  // of the second restart without progress
   base::Nanos backoff_max = std::chrono::seconds(60);
-  base::Nanos uptime_is_progress = std::chrono::seconds(60);  // without any progress source
+  base::Nanos uptime_is_progress = std::chrono::seconds(60);  // if the workers report no steps
   template <class V>
   void fields(V& v) {
     v(1, "max_restarts", max_restarts);
@@ -99,9 +100,9 @@ struct Deadlines {
   base::Nanos agent_hello = std::chrono::seconds(30);
   base::Nanos port = std::chrono::seconds(10);
   base::Nanos workers_started = std::chrono::seconds(60);
-  base::Nanos kill_margin = std::chrono::seconds(15);  // after grace: WorkersGone is overdue
-  // --shutdown-timeout. Batch jobs and pods set their own: cli/submit/submit.cpp,
-  // kubernetes_job.cpp, examples/kubernetes.
+  base::Nanos kill_margin = std::chrono::seconds(15);  // after the grace period
+  // --shutdown-timeout. Batch jobs and pods have their own value: cli/submit/submit.cpp,
+  // cli/submit/kubernetes_job.cpp, examples/kubernetes.
   base::Nanos shutdown_grace = std::chrono::seconds(30);
   template <class V>
   void fields(V& v) {
@@ -128,13 +129,13 @@ struct JobSpec {
   std::optional<std::uint64_t> stop_after_steps;  // --stop-after-steps
   std::string log_directory;  // shown in the report
   GroupPolicy group;
-  std::uint64_t expect_world = 0;  // number of workers that a full group must have; 0: any
+  std::uint64_t expect_world = 0;  // workers that a full group must have; 0: any number
   PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
   bool check_only = false;  // the run ends with the check's verdict
   PlacementUse placement = PlacementUse::kOff;
   std::vector<FaultRow> faults;  // of rows that fit equally well the first counts
   Policy policy;  // what is done about faults
-  bool replays_own_program = false;  // --replay-cmd; else the alignment test
+  bool replays_own_program = false;  // --replay-cmd; otherwise replays run the alignment test
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);

@@ -1,5 +1,5 @@
 #pragma once
-// One line of a run's journal. Plain data.
+// One record of a run's journal. Plain data.
 
 #include <variant>
 

@@ -1,9 +1,9 @@
 #pragma once
-// A struct with a field list (base/core/fields.h) as one JSON object. Pure.
+// Writes a struct with a field list (base/core/fields.h) as one JSON object. Pure.
 //
-// Members have the names of the list; a duration's name gets "_s" and its value is in seconds. An
-// enum is written as its to_string(), an empty optional as null, a number that JSON cannot express
-// as null; bytes that are not UTF-8 are escaped (base::json_string).
+// Members have the names of the list. The name of a duration gets "_s", and its value is in
+// seconds. An enum is written as its to_string(). An empty optional, and a number that JSON cannot
+// express, are written as null. Bytes that are not UTF-8 are escaped (base::json_string).
 
 #include <fmt/format.h>
 
@@ -31,7 +31,8 @@ class JsonWriter {
     JsonWriter(text).append_object(value);
     return text;
   }
-  // Without members that are 0, false, empty or null, for a reader whose defaults these are.
+  // The same without members that are 0, false, empty, null or the first value of an enum: a reader
+  // takes these values for members that are missing.
   template <class T>
   static std::string sparse_object(const T& value) {
     std::string text;

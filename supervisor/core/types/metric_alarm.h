@@ -1,7 +1,7 @@
 #pragma once
-// Something wrong with the job's own numbers, as an event, and in words: the driver reads the
-// metrics of one rank (Progress::metric_names) and lets core/status/metric_watch.h judge them, the
-// core decides what follows. Pure.
+// Alarms about the job's own numbers, as events, and in words. The driver reads the metrics of one
+// rank (Progress::metric_names), and core/status/metric_watch.h judges them. The core decides what
+// follows. Pure.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 struct MetricAlarm {
   enum class Kind : std::uint8_t {
     kNotANumber,  // NaN or infinite
-    kJump,  // many times what it was
+    kJump,  // many times the usual value
     kSlower,  // the job does less work per second
   };
   base::Attempt attempt;

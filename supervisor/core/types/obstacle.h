@@ -1,6 +1,6 @@
 #pragma once
-// Why something that the policy could do about a fault cannot be done now: data for decisions, and
-// the sentence for people. Pure.
+// Why a step of the policy cannot be taken now: data for decisions, and the sentence for people.
+// Pure.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@ namespace robustrun::supervisor {
 
 struct Obstacle {
   enum class Kind : std::uint8_t {
-    kNone,              // it can be done
+    kNone,              // there is no obstacle
     kNoSuspect,         // no machine is known to blame
     kTooFewMachines,    // `left` machines would be left, and the run needs `needed`
     kNotTheMachine,     // the fault looks like the script's or the data's

@@ -1,7 +1,7 @@
 #pragma once
 // Placement of nodes by the network's topology: the core's question and its answer. Plain data. The
-// core knows nothing of switches; the driver solves the placement (supervisor/group/placer.h), and
-// its answer is an event.
+// core knows nothing of switches: the driver solves the placement (supervisor/group/placer.h), and
+// the answer comes as an event.
 
 #include <cstdint>
 #include <string>
@@ -12,18 +12,18 @@
 namespace robustrun::supervisor {
 
 enum class PlacementUse : std::uint8_t {
-  kOff,  // nodes keep the order of the list, spares are taken in turn
+  kOff,  // nodes keep the order of the list; job/facts/group_choice.h picks spares
   kSurvivorsStay,  // a node that is still there keeps its place (--rerank=never)
-  kSurvivorsMayMove,  // nodes move where that pays
+  kSurvivorsMayMove,  // nodes move where that pays (--rerank=nodes, --rerank=all)
 };
 
-// No node: in SolvePlacement::former, of a place without a former node.
+// No node. In SolvePlacement::former: the place had no node before.
 inline constexpr base::NodeId kNoNode{0xffffffff};
 
 struct PlacementNode {
   base::NodeId node = kNoNode;
   std::string name;
-  std::uint32_t slots = 0;  // workers it takes
+  std::uint32_t slots = 0;  // workers that it takes
   template <class V>
   void fields(V& v) {
     v(1, "node", node);
@@ -32,12 +32,12 @@ struct PlacementNode {
   }
 };
 
-// Which node is to have which place? Answered by PlacementSolved. Lost nodes are in `former` and
-// not in `candidates`; of equally good candidates the first ones are preferred.
+// Which node is to have which place? Answered by PlacementSolved. Lost nodes are in `former`, but
+// not in `candidates`. Of equally good candidates the first ones are preferred.
 struct SolvePlacement {
-  std::uint64_t digest = 0;  // of all the rest: the answer repeats it
+  std::uint64_t digest = 0;  // of all other fields: the answer repeats it
   base::Attempt attempt;
-  std::vector<PlacementNode> former;  // by place, as many as `places`; at the start: empty
+  std::vector<PlacementNode> former;  // by place, as many as `places`; empty at the start
   std::vector<PlacementNode> candidates;  // each once, at least `places`
   std::uint32_t places = 0;
   template <class V>
@@ -53,7 +53,7 @@ struct SolvePlacement {
 struct PlacementSolved {
   std::uint64_t digest = 0;
   std::vector<base::NodeId> members;  // by place; empty: no placement was found
-  std::string text;  // the reason for either, in one sentence
+  std::string text;  // why these members, or why none, in one sentence
   std::vector<std::string> evidence;
   std::vector<std::string> alternatives;
   template <class V>

@@ -1,8 +1,9 @@
 #pragma once
 // What is done about a fault, as data: a ladder of steps for each first action of the fault table.
-// It comes from configs/policy.toml and a site's or job's own file (cli/tables/policy_file.h),
-// travels in the JobSpec and so stands in the journal. escalation.h climbs the ladders;
-// docs/policy.md explains them. The shipped one follows ByteRobust, section 4 (arXiv 2509.16293).
+// The policy comes from configs/policy.toml and a site's or job's own file
+// (cli/tables/policy_file.h). It travels in the JobSpec and so is in the journal. escalation.h
+// climbs the ladders; docs/policy.md explains them. The shipped policy follows ByteRobust, section
+// 4 (arXiv 2509.16293).
 
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +15,15 @@
 
 namespace robustrun::supervisor {
 
-// Numbers stand in journals: never reused, only appended to.
+// A step of a ladder. Journals contain the numbers: new values are appended, and no number is used
+// again.
 enum class Step : std::uint8_t {
   kRestart,   // restart on the nodes there are
-  kEvict,     // without the machine to blame; another one replaces it
-  kCheck,  // after a check of all nodes, while no worker runs; nodes that fail it are left out
-  kRollBack,  // with the newest older version of the code or environment that made progress
-  kGiveUp,
-  kReplay,  // after a dual-phase replay of the group's nodes; a faulty one is left out
+  kEvict,     // restart without the machine to blame; another one replaces it
+  kCheck,  // restart after a check of all nodes; nodes that fail it are left out
+  kRollBack,  // restart with the newest older version that made progress
+  kGiveUp,  // end the run
+  kReplay,  // restart after a dual-phase replay of the group's nodes, without faulty ones
 };
 inline constexpr std::size_t kSteps = 6;
 
@@ -30,7 +32,7 @@ const char* to_string(Step step);
 
 struct Rung {
   Step step = Step::kRestart;
-  std::uint32_t times = 0;  // how often it is taken before the next rung's turn; 0: any number
+  std::uint32_t times = 0;  // how often it is taken before the next rung; 0: any number
   template <class V>
   void fields(V& v) {
     v(1, "step", step);
@@ -52,9 +54,9 @@ struct Ladder {
 struct SlowPolicy {
   std::uint32_t rounds = 5;  // looks at all workers before a machine is named; 0: never replace one
   base::Nanos every = std::chrono::seconds(10);
-  // From the decision until the restart, in which the job may still recover.
+  // Time from the decision until the restart. The job may still recover in that time.
   base::Nanos drain_within = std::chrono::minutes(1);
-  // Used where the remaining time of the job, or the cost of a restart, is unknown.
+  // Used when the remaining time of the job, or the cost of a restart, is unknown.
   base::Nanos assumed_remaining = std::chrono::hours(24);
   base::Nanos assumed_price = std::chrono::minutes(10);
   template <class V>
@@ -67,15 +69,16 @@ struct SlowPolicy {
   }
 };
 
-// What is done about a node that the scheduler drains, reboots or maintains. Numbers stand in
-// journals.
+// What is done about a node that the scheduler drains, reboots or maintains. Journals contain the
+// numbers.
 enum class DrainAnswer : std::uint8_t {
   kAtRestart,  // a spare takes its place at the next restart
-  kNow,  // the workers save and are restarted for that
-  kSay,  // it is only reported
+  kNow,  // all workers save, and restart with a spare in its place
+  kSay,  // the plan is only reported
 };
 
-// Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).
+// Groups of ranks, by the kind of parallelism: tensor, context, expert, data, pipeline
+// (topo::GroupKind, in its order).
 enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 
 struct Policy {
@@ -88,15 +91,17 @@ struct Policy {
   // spare, unless the failures look like the script's or the data's. 0: never.
   std::uint32_t blamed = 3;
   base::Nanos blamed_within = std::chrono::hours(1);
-  // A finding about a node explains a failure within this time after it, if nothing else does.
+  // For this time after a finding about a node, the finding explains a failure that nothing else
+  // explains.
   base::Nanos suspected_for = std::chrono::minutes(10);
-  // After this much time of progress the ladders are climbed from the bottom again.
+  // After this much progress the ladders are climbed from the bottom again.
   base::Nanos forgotten_after = std::chrono::minutes(10);
   PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
   SlowPolicy slow;
   base::Nanos replay_limit = std::chrono::minutes(10);  // for groups that are replayed together
   std::uint32_t replay_unit = 1;  // machines that one copy of the model takes
-  // Whether a metric that is not a number, or jumps, ends the attempt; and how often in a run.
+  // Whether a metric that is not a number, or jumps, ends the attempt, and how often in a run at
+  // most.
   bool acts_on_nan = false;
   bool acts_on_jump = false;
   std::uint32_t alarms_acted_on = 4;
@@ -104,8 +109,9 @@ struct Policy {
   // from it; one such failure is enough if a metric ended the attempt. poison_after = 0: never.
   std::uint32_t poison_after = 2;
   std::uint32_t poison_steps = 20;
-  // A rank for which all others wait, and which only sleeps or waits for a lock of the script for
-  // this long, ends the attempt. 0: it has the time of any other hang (hang_watch.h).
+  // A rank ends the attempt if all others wait for it and it only sleeps, or waits for a lock of
+  // the script, for this long. 0: such a rank gets the time of any other hang
+  // (supervisor/watch/hang_watch.h).
   base::Nanos hang_still = std::chrono::seconds(10);
   DrainAnswer drain = DrainAnswer::kAtRestart;
 
@@ -135,8 +141,8 @@ struct Policy {
 };
 
 // Kinds of groups whose machines may be evicted together, so that their copies must lie elsewhere
-// (topo/spares/backup.h). A verdict on a hang or on slowness may name all ranks of a communicator,
-// and then all of their machines are evicted; without ladders none is.
+// (topo/spares/backup.h). A verdict on a hang or on slowness may name all ranks of a communicator;
+// then all of their machines are evicted. Without ladders no machine is evicted.
 [[nodiscard]] inline std::vector<RankGroups> evictable_groups(const Policy& policy) {
   if (!policy.is_on()) return {};
   return {RankGroups::kTp, RankGroups::kCp, RankGroups::kEp, RankGroups::kDp, RankGroups::kPp};

@@ -1,8 +1,9 @@
 #pragma once
 // A check of nodes: its facts (an event), and their meaning (a verdict). Plain data.
 //
-// Agents gather facts, the driver puts them together, pure functions judge them
-// (core/preflight/verdict.h). An agent's facts may be wrong or hostile; it never judges itself.
+// Agents gather facts, and the driver puts them together. Pure functions judge them
+// (core/preflight/verdict.h). An agent's facts may be wrong or hostile, so an agent never judges
+// itself.
 
 #include <cstdint>
 #include <string>
@@ -17,11 +18,11 @@ namespace robustrun::supervisor {
 // --preflight. kGpu: as kFast, and all GPUs are tested under load.
 enum class PreflightDepth : std::uint8_t { kOff, kFast, kFull, kGpu };
 
-// One round of measurements of one node. A node that gave no answer has no entry.
+// One round of measurements of one node. A node that did not answer has no entry for that round.
 struct Speed {
   std::uint32_t round = 0;
   base::Nanos compute{};  // time for a fixed piece of work; 0: unknown
-  double bytes_per_second = 0;  // of its best exchange; 0: there was none
+  double bytes_per_second = 0;  // in its best exchange with a partner; 0: there was none
   template <class V>
   void fields(V& v) {
     v(1, "round", round);
@@ -39,7 +40,7 @@ struct NodeCheck {
   base::Nanos clock_error{};  // of clock_ahead, at most
   base::NodeFacts facts;
   std::vector<base::Unreached> unreached;
-  std::vector<base::NodeId> half_heard;  // wire/messages/preflight.h
+  std::vector<base::NodeId> half_heard;  // nodes that called this one, but did not get its answer
   std::vector<Speed> speeds;
   template <class V>
   void fields(V& v) {
@@ -61,7 +62,7 @@ struct NodesChecked {
   std::uint64_t check = 0;
   bool full = false;
   base::Nanos took{};
-  std::uint32_t partners = 0;  // that every node called
+  std::uint32_t partners = 0;  // how many nodes each node called
   std::vector<NodeCheck> nodes;  // in the order of CheckNodes
   template <class V>
   void fields(V& v) {
@@ -73,7 +74,7 @@ struct NodesChecked {
   }
 };
 
-// From best to worst. kSlow: left out when there is another node for its place.
+// From best to worst. A kSlow node is left out if there is another node for its place.
 enum class Fitness : std::uint8_t { kFit, kWarned, kSlow, kUnfit };
 
 struct Finding {
@@ -85,7 +86,7 @@ struct NodeVerdict {
   base::NodeId node;
   Fitness level = Fitness::kFit;  // of its worst finding
   std::vector<Finding> findings;  // the worst first
-  double slowness = 0;  // of a slow node: its time over the median node's
+  double slowness = 0;  // of a slow node: its time divided by the median node's
 };
 
 }  // namespace robustrun::supervisor

@@ -1,5 +1,5 @@
 #pragma once
-// Results of the groups of a replay (supervisor/core/preflight/replay.h), as an event. Plain data.
+// Results of a replay (core/preflight/replay.h) on groups of nodes, as an event. Plain data.
 
 #include <cstdint>
 #include <string>
@@ -12,13 +12,13 @@ namespace robustrun::supervisor {
 
 struct GroupReplayed {
   enum class Outcome : std::uint8_t {
-    kUntested,  // it could not be run, or lost a machine: no evidence about any machine
+    kUntested,  // could not be run, or lost a machine: no evidence about any machine
     kPassed,
     kFailed,
   };
   Outcome outcome = Outcome::kUntested;
   std::vector<base::NodeId> named;  // nodes that the alignment test found to compute wrongly
-  std::string why;  // the reason, unless it passed; printable
+  std::string why;  // why the group did not pass; printable
   template <class V>
   void fields(V& v) {
     v(1, "outcome", outcome);

@@ -1,17 +1,17 @@
 #pragma once
-// Dual-phase replay (ByteRobust, arXiv 2509.16293, Algorithm 1): which of many machines makes a job
-// go wrong when no single look at it shows anything. Pure.
+// Dual-phase replay (ByteRobust, arXiv 2509.16293, Algorithm 1): finds the machine that makes a job
+// go wrong when no diagnosis of the job shows it. Pure.
 //
 // Machines x = 0 … m·n − 1 form n horizontal groups of m, floor(x / m), and n vertical groups of m,
-// x mod n. The job, or a smaller one, runs on every horizontal group, then on every vertical one;
-// groups of one phase share no machine and run at the same time. With m <= n a horizontal and a
-// vertical group share at most one machine, so one faulty machine is the one that the two failing
-// groups share. m is a multiple of the machines that one copy of the model takes (its pipeline,
-// with whole tensor-parallel groups in it).
+// x mod n. The job, or a smaller one, runs on every horizontal group, then on every vertical one.
+// Groups of one phase share no machine and run at the same time. With m <= n, a horizontal and a
+// vertical group share at most one machine. So if one machine is faulty, it is the one that the two
+// failing groups share. m is a multiple of the machines that one copy of the model takes (its
+// pipeline, with whole tensor-parallel groups in it).
 //
-// Where the number of machines is not a product m·n, the last machine numbers stay unused. Groups
-// that lack a machine run after the others of their phase, filled up with machines of groups that
-// passed (fill_group): so every group has m machines, and only its own members can make it fail.
+// If the number of machines is not a product m·n, the last machine numbers stay unused. Groups that
+// lack a machine run after the others of their phase, filled up with machines of groups that passed
+// (fill_group). So every group has m machines, and only its own members can make it fail.
 
 #include <cstdint>
 #include <optional>
@@ -41,7 +41,7 @@ struct ReplayGroup {
 [[nodiscard]] Obstacle replay_obstacle(std::uint32_t machines, std::uint32_t unit);
 
 // The largest m that is a multiple of `unit` (machines that one copy of the model takes) with m·m
-// <= machines, and so m <= n. kInvalidArgument, with the words of replay_obstacle(), when there are
+// <= machines, and so m <= n. kInvalidArgument, with the words of replay_obstacle(), if there are
 // too few machines.
 [[nodiscard]] base::Result<ReplayShape> replay_shape(std::uint32_t machines, std::uint32_t unit);
 
@@ -50,7 +50,7 @@ struct ReplayGroup {
                                                      ReplayPhase phase);
 
 // Fills groups[which] up to m machines with helpers from the groups of the same phase that passed
-// (`passed[i]` is 1 for those). False when these have too few machines.
+// (`passed[i]` is 1 for groups[i]). False when these groups have too few machines.
 [[nodiscard]] bool fill_group(std::vector<ReplayGroup>& groups, std::size_t which,
                               std::span<const std::uint8_t> passed, ReplayShape shape);
 
@@ -58,12 +58,12 @@ struct ReplayVerdict {
   enum class Kind : std::uint8_t {
     kNotReproduced,  // no group failed
     kOne,  // one faulty machine
-    kSeveral,  // several groups failed in a phase: more than one machine, all among the suspects
+    kSeveral,  // several groups of a phase failed: several machines are faulty
     kOnePhase,  // only groups of one phase failed: the fault comes and goes
     kNothingShared,  // failing groups share no machine: the fault comes and goes, or is the job's
   };
   Kind kind = Kind::kNotReproduced;
-  std::vector<Machine> suspects;  // ascending; of kOnePhase and kNothingShared whole groups
+  std::vector<Machine> suspects;  // ascending; with kOnePhase and kNothingShared whole groups
   std::vector<Machine> certain;  // suspects that alone explain the failure of some group
 };
 

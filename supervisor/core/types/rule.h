@@ -1,13 +1,13 @@
 #pragma once
-// The rules that decisions follow, what each of them means for a run, and their words in metrics'
-// labels and events. Pure.
+// The rules that decisions follow: what each means for a run, and its word in the labels of metrics
+// and in events. Pure.
 
 #include <cstdint>
 #include <string_view>
 
 namespace robustrun::supervisor {
 
-// Numbers stand in journals: never reused, only appended to.
+// Journals contain the numbers: new values are appended, and no number is used again.
 enum class Rule : std::uint8_t {
   kStart,  // first attempt
   kWorkerFailed,  // a worker's death ends the attempt
@@ -27,15 +27,15 @@ enum class Rule : std::uint8_t {
   kBudgetRefilled,
   kNodeReplaced,  // another node takes the place of one that is lost, left out or moved
   kGroupShrunk,  // no spare: the group goes on with fewer nodes
-  kGroupGrew,  // a node is back: the workers are restarted in a larger group
+  kGroupGrew,  // a node has joined: the workers are restarted in a larger group
   kWaitForNodes,  // too few nodes: waits for more
   kSpareChanged,  // a node outside the group was lost, or joined
   kResumed,  // another supervisor took the run over
   kPreempted,  // the scheduler takes the nodes for another job
   kNodeEnding,  // a node will be taken away soon
-  kPreflight,  // result of the check before the start
-  kPreflightWarning,  // that check found something that may do harm
-  kNodeUnfit,  // that check found a node that must not take part
+  kPreflight,  // result of a check of nodes
+  kPreflightWarning,  // a check found something that may do harm, or did not end
+  kNodeUnfit,  // a check found a node that must not take part
   kPlaced,  // nodes got their places by the network's topology
   kNotPlaced,  // places by topology were requested, but could not be found
   kHangSuspected,  // ranks wait for another rank
@@ -44,7 +44,7 @@ enum class Rule : std::uint8_t {
   kSlow,  // a worker or a link is slower than its peers
   kMismatch,  // ranks called different collectives, and one failed because of that
   kNodeHealth,  // an agent or the scheduler reports something about a machine
-  kMachineFault,  // such a finding ends the attempt
+  kMachineFault,  // a report about a machine ends the attempt
   kNodeEvicted,  // a machine takes no part from now on
   kNodeReturned,  // a machine takes part again: it passed a check, or is not drained any more
   kStopTimeCheck,  // all nodes are checked before the restart
@@ -53,8 +53,8 @@ enum class Rule : std::uint8_t {
   kRolledBack,  // the next attempt gets an older version again
   kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
   kSlowUnclear,  // a vote on which machine slows the job down named none
-  kSlowKept,  // it named one that stays: it is not worth a restart, or nothing can replace it
-  kSlowDrain,  // it named one that will be replaced soon
+  kSlowKept,  // the vote named a machine that stays: a restart is not worth it, or impossible
+  kSlowDrain,  // the vote named a machine that will be replaced soon
   kSlowEvicted,  // the slow machine is replaced, which ends the attempt
   kSlowOver,  // the job is as fast as before again: nothing is replaced
   kReplay,  // groups of nodes are replayed before the restart
@@ -62,44 +62,44 @@ enum class Rule : std::uint8_t {
   kMetricFault,  // a number that goes wrong ends the attempt
   kResumePoint,  // the checkpoint that the workers resumed from
   kCheckpointPoisoned,  // a checkpoint that leads to failures is set aside
-  kCheckpointKept,  // it could not be set aside
+  kCheckpointKept,  // a checkpoint could not be set aside
   kCopiesPlaced,  // which nodes keep whose copies in memory
   kCopiesSaved,  // copies of a lost node were saved from the memory of another
   kCopiesLost,  // copies of a lost node are gone
-  kCopiesAwaited,  // a machine is replaced once copies of its state are elsewhere
+  kCopiesAwaited,  // a slow machine stays until ranks have copies on other nodes
   kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
   kNotResumed,  // the script began at step 0 again, though steps had been done
   kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
-  kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
+  kLateCrash,  // a signal ended a worker after its script and exit handlers: no failure
   kNodeLeft,  // a node was told to end or is drained: the workers are restarted without it
   kNodeDrained,  // a spare replaces a node that the scheduler drains; it is not to blame
-  kKilled,  // workers had not ended when the grace period of a stop was over
+  kKilled,  // workers were killed after the grace period of a stop
 };
 
-// "worker_failed"; "unknown" for a rule of a newer version. Never changed: docs/metrics.md,
-// docs/formats/events.md.
+// "worker_failed"; "unknown" for a rule of a newer version. The words never change: docs/metrics.md
+// and docs/formats/events.md document them.
 [[nodiscard]] std::string_view rule_word(Rule rule);
 
-// What a decision by this rule is in the course of a run.
+// What a decision by this rule means in the course of a run.
 enum class RuleRole : std::uint8_t {
-  kCause,    // something failed, or the workers must be restarted for another reason
+  kCause,  // something failed, or the workers must be restarted for another reason
   kVerdict,  // the answer to the causes: kRestart, or one that ends the run
-  kSequel,   // another consequence of the last cause
-  kEnd,      // the run ends, not because of a failure
+  kSequel,  // another consequence of the last cause
+  kEnd,  // the run ends, not because of a failure
   kOther,
 };
 [[nodiscard]] RuleRole role_of(Rule rule);
 
-// The attempt ends because something failed, hangs or is slow: any RuleRole::kCause but nodes that
-// come or go, and updates.
+// Whether the attempt ends because something failed, hangs or is slow. That is each
+// RuleRole::kCause, except for nodes that come or go and for updates.
 [[nodiscard]] bool is_incident(Rule rule);
-// The run ends because of a failure: nothing more is tried.
+// Whether the run ends because of a failure, so that nothing more is tried.
 [[nodiscard]] bool gives_up(Rule rule);
-// The decision's nodes take no part in the run from now on.
+// Whether the decision's nodes take no part in the run from now on.
 [[nodiscard]] inline bool takes_out(Rule rule) {
   return rule == Rule::kNodeEvicted || rule == Rule::kNodeDrained;
 }
-// The decision says why nodes have the places they have.
+// Whether the decision says why nodes have the places they have.
 [[nodiscard]] inline bool is_about_places(Rule rule) {
   return rule == Rule::kPlaced || rule == Rule::kNotPlaced;
 }

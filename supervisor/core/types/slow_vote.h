@@ -1,10 +1,11 @@
 #pragma once
 // Which machine slows a job down, and whether a restart without it is worth its price. Pure data
-// and arithmetic; core/job/blame/slow_machines.cpp asks, counts and decides.
+// and arithmetic; core/job/blame/slow_machines.cpp asks for rounds, counts them and decides.
 //
-// After ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): all workers are looked at in
-// five rounds, ten seconds apart, and the machine named most often is replaced. Here it must be
-// named in more than half of the rounds, and the gain must exceed the cost.
+// The vote follows ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): all workers are
+// looked at in five rounds, ten seconds apart, and the machine that is named most often is
+// replaced. Here it must be named in more than half of the rounds, and the gain must exceed the
+// cost.
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,7 @@ struct SlowFlags {
 // The vote of one attempt; a new attempt begins with an empty vote.
 struct SlowVote {
   enum class Phase : std::uint8_t {
-    kClosed,  // until the next verdict
+    kClosed,  // no vote until the next verdict
     kVoting,  // rounds are requested and counted
     kDraining,  // `named` will be replaced at `drain_at`, unless the job recovers
   };
@@ -42,15 +43,16 @@ struct SlowVote {
   std::string sentence;  // of the newest verdict that named a machine
   std::vector<base::NodeId> named;  // result of the vote, ascending
   base::Nanos drain_at{};
-  std::vector<base::NodeId> kept;  // machines that stay, as was reported with the reason
-  std::optional<base::Nanos> unsecured_until{};  // `named` stay until copies are elsewhere, or then
+  std::vector<base::NodeId> kept;  // machines that stay; this was reported with the reason
+  // `named` stay until ranks have copies on other nodes, but no longer than until this time.
+  std::optional<base::Nanos> unsecured_until{};
 
   // Counts a round that names these machines.
   void count(const std::vector<base::NodeId>& machines);
   // Machines named in more than half of `rounds`.
   [[nodiscard]] std::vector<base::NodeId> majority(std::uint32_t rounds) const;
   [[nodiscard]] std::uint32_t rounds_of(base::NodeId node) const;
-  // Steps take at most kPaceRecovered times what they used to.
+  // Whether steps take at most kPaceRecovered times as long as before.
   [[nodiscard]] bool has_recovered() const;
 
   template <class V>
@@ -69,19 +71,19 @@ struct SlowVote {
   }
 };
 
-// What the restarts of this run have cost: the time from the failure until the steps done before
-// were done again, or until the first step where steps have no numbers. Keeps the newest
-// kRestartPricesKept.
+// What the restarts of this run have cost: the time from the failure until the steps done before it
+// were done again. Until that is known, and if steps have no numbers: the time until the first
+// step. Keeps the newest kRestartPricesKept.
 struct RestartPrices {
-  std::optional<base::Nanos> began;  // time of the failure whose price is not known yet
-  bool runs = false;  // the attempt after it does steps
+  std::optional<base::Nanos> began;  // time of the last failure, until its price is final
+  bool runs = false;  // the attempt after that failure has done a step
   std::vector<base::Nanos> prices;
 
   void note_failure(base::Nanos now);
-  // `reached`: from the workers' records; clamped to the time between the failure and `now`.
+  // `reached`: by the workers' records; clamped to the time between the failure and `now`.
   void note_first_step(base::Nanos reached, base::Nanos now);
   void note_caught_up(base::Nanos reached, base::Nanos now);
-  // None without a restart.
+  // None: there was no restart.
   [[nodiscard]] std::optional<base::Nanos> median() const;
 
   template <class V>
@@ -95,23 +97,24 @@ struct RestartPrices {
 struct SlowBalance {
   double lost = 0;  // share of the time that is lost: 0 to 1
   base::Nanos remaining{};  // until the job's end, at the present pace
-  base::Nanos gain{};  // how much of that the former pace would save
+  base::Nanos gain{};  // how much of `remaining` the former pace would save
   base::Nanos price{};  // of a restart
   [[nodiscard]] bool is_worth_it() const { return gain > price; }
 };
 
-// `usual`, `period`: duration of a step before and now, above 0. The others are 0 or more.
+// `usual`, `period`: duration of a step before and now, above 0. The other two: 0 or more.
 [[nodiscard]] SlowBalance weigh(base::Nanos usual, base::Nanos period, base::Nanos remaining,
                                 base::Nanos price);
 
-// How long the job will go on, and the source of that.
+// How long the job will go on, and the source of this estimate.
 struct Remaining {
   base::Nanos time{};
   const char* because = "";  // "--time-limit"
 };
 
-// `running_for`: time since the run's start. `steps`: the steps done of spec.stop_after_steps, as
-// counted `ago` before now; none: unknown. `period`: duration of a step now.
+// The shortest known estimate; without one, SlowPolicy::assumed_remaining. `running_for`: time
+// since the run's start. `steps`: steps done towards spec.stop_after_steps, counted `ago` before
+// now; none: unknown. `period`: duration of a step now.
 [[nodiscard]] Remaining remaining_time(const JobSpec& spec, base::Nanos running_for,
                                        std::optional<std::uint64_t> steps, base::Nanos ago,
                                        base::Nanos period);

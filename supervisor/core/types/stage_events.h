@@ -1,5 +1,5 @@
 #pragma once
-// The stages of a start on one node, as an event of the core. Plain data, only for the report: the
+// The stages of a start on one node, as an event of the core. Plain data, for the report alone: the
 // state machine ignores it. docs/startup.md defines the stages.
 
 #include <vector>
@@ -15,10 +15,10 @@ using StageTime = wire::StageTimeOf<base::Rank>;
 // "process group"
 [[nodiscard]] const char* to_string(StageName stage);
 
-// Stages of the event's node; a later event of the same attempt replaces it.
+// The stages on the event's node. A later event of the same attempt replaces an earlier one.
 struct StartStages {
   base::Attempt attempt;
-  std::vector<StageTime> stages;  // in their order, none twice
+  std::vector<StageTime> stages;  // in the order of the stages, none twice
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

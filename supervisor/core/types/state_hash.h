@@ -1,6 +1,6 @@
 #pragma once
 // Hash of a struct by its field list (base/core/fields.h): all members, in order. Two values have
-// the same hash exactly when their fields are equal (barring collisions).
+// the same hash exactly when their fields are equal (except for collisions).
 
 #include <bit>
 #include <optional>
@@ -46,7 +46,7 @@ class StateHash {
     }
   }
 
-  // What `other` has hashed follows.
+  // Adds everything that was added to `other`.
   void append(const StateHash& other) { bytes_ += other.bytes_; }
   [[nodiscard]] std::uint64_t value() const { return base::hash64(bytes_); }
 

@@ -1,11 +1,11 @@
 #pragma once
-// The versions of a run's code, environment and arguments: the one it was started with, those that
-// `robustrun update` has brought, and which of them the next attempt gets. Pure.
+// The versions of a run's code, environment and arguments: the one that the run started with, those
+// that `robustrun update` has brought, and which of them the next attempt gets. Pure.
 //
 // Version 0 is the run as it was started. The core knows a version's changes in words and the
-// digest of its code; the driver keeps its content in the run directory. Updates take effect at a
-// restart, either one that was requested or the next one (ByteRobust, arXiv 2509.16293,
-// section 6.1: changes are merged into the recovery from the next failure).
+// digest of its code; the driver keeps the content in the run directory. An update takes effect at
+// a restart: at a requested one, or at the next one for another reason (ByteRobust, arXiv
+// 2509.16293, section 6.1: changes are merged into the recovery from the next failure).
 
 #include <cstdint>
 #include <optional>
@@ -17,14 +17,15 @@
 
 namespace robustrun::supervisor {
 
-// `robustrun update`: a new version has the next number; an older number goes back to that version.
+// `robustrun update`: a new version has the next number; an older number selects that version
+// again.
 struct UpdateRequested {
   std::uint32_t version = 0;
-  // In words, against the version that was to come next until then; without secrets.
+  // In words, compared with the version that was to come next until then; without secrets.
   std::vector<std::string> changes;
   std::string digest;  // of the code that the version brings; empty: none
-  bool now = false;  // restart the workers for it
-  base::Nanos within{};  // otherwise: restart for it after this time; 0: never
+  bool now = false;  // restart the workers for it at once
+  base::Nanos within{};  // otherwise: restart for it after this time, if no restart came; 0: never
   template <class V>
   void fields(V& v) {
     v(1, "version", version);
@@ -68,16 +69,17 @@ struct Versions {
   std::vector<Version> all;  // by number; at most kVersionsMax
   std::uint32_t present = 0;  // version of the attempt that runs, or ran last
   std::uint32_t next = 0;  // version of the next attempt
-  bool now = false;  // `next` was requested at once
-  std::optional<base::Nanos> due;  // when a restart for `next` is due; none: no such time
+  bool now = false;  // the workers are restarted for `next` at once
+  std::optional<base::Nanos> due;  // when a restart for `next` is due; none: no time was set
 
   [[nodiscard]] bool is_changing() const { return next != present; }
-  // The version to roll back to from the current one: the newest older version that has made
-  // progress; if no version has, without `proven_only` the newest that was not seen to fail.
+  // The version to roll back to from the present one: the newest older version that has made
+  // progress. If there is none, and unless `proven_only`: the newest older version that was not
+  // replaced, did not fail and was not given up.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
-  // False when the request changes nothing, or makes no sense. `at`: when it came.
+  // False when the request changes nothing, or names an impossible version. `at`: when it came.
   bool take(const UpdateRequested& asked, base::Nanos at);
-  // An attempt begins. True when its version differs from the attempt before.
+  // An attempt begins and gets `next`. True when the attempt before had another version.
   bool use_next(base::Attempt attempt);
   // The present version is given up, for the reason `why`; `target` is an older version.
   void go_back(std::uint32_t target, std::string why);

@@ -24,7 +24,7 @@ struct WorkerStarted {
   std::int32_t pid = 0;
   bool warm = false;  // it was a standby worker
   std::uint32_t ordered_by = 0;  // as in its StartWorkers; 0: unknown
-  // Why no standby worker was used although there should be one; empty: one was, or none was
+  // Why no standby worker was used although there should be one. Empty: one was used, or none was
   // expected.
   std::string cold{};
   template <class V>
@@ -59,20 +59,20 @@ struct WorkerExited {
   base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
   std::int32_t code = 0;
   bool core_dumped = false;
-  bool stopped_by_us = false;
-  bool shim_lost = false;
+  bool stopped_by_us = false;  // after our stop order: not a failure
+  bool shim_lost = false;  // the shim was killed; the end is then assumed to be SIGKILL
   OomKiller oom = OomKiller::kNo;
   std::string error_file;  // path; empty: none
   std::string error_message;
   std::string error_callstack;
   std::int64_t error_timestamp_s = 0;
-  std::vector<std::string> stderr_tail;
-  std::uint64_t dropped_bytes = 0;
-  base::Nanos seen_at{};  // by the shim; its node's clock, on one machine also the supervisor's
-  bool traced = false;  // its collectives were recorded (--trace): LookBack may help
-  std::uint64_t steps = 0;  // its steps in this attempt, as far as it reported them
+  std::vector<std::string> stderr_tail;  // last lines
+  std::uint64_t dropped_bytes = 0;  // of its output (full disk, blocked console)
+  base::Nanos seen_at{};  // when the shim saw the end, by its node's clock
+  bool traced = false;  // its collectives were recorded (--trace), so that LookBack may help
+  std::uint64_t steps = 0;  // its steps in this attempt, as far as they were reported
   std::optional<std::int64_t> step;  // the script's own number of the last step
-  // Known in native mode, of a worker that did not exit with 0.
+  // Known in native mode, for a worker that did not exit with 0.
   base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;
   template <class V>
   void fields(V& v) {
@@ -98,8 +98,9 @@ struct WorkerExited {
     v(20, "script_end", script_end);
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
-  // A signal after the script, its threads and its exit handlers had ended (mostly in a late thread
-  // of a native library) has destroyed nothing.
+  // Whether the worker's end counts as success: exit code 0, or a signal after the script, its
+  // threads and its exit handlers had ended. Such a signal (mostly in a late thread of a native
+  // library) has destroyed nothing.
   [[nodiscard]] bool ended_well() const {
     const bool is_signal = kind == base::ExitStatus::Kind::kSignaled && !shim_lost;
     return status().success() || (is_signal && script_end == base::ScriptEnd::kFinished);

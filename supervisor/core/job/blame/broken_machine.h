@@ -1,11 +1,11 @@
 #pragma once
-// A surely broken machine for which there is no spare: the run can go on with it only while the
-// fault stays away.
+// A machine that is surely broken while there is no spare. The run can go on with it only as long
+// as the fault does not come back.
 //
-// Workers are started on it once more, after the check that the ladder has. It is evicted at its
-// second sure failure within Policy::blamed_within, or when no restart on it is left, provided that
-// the run may wait for another machine (GroupPolicy::wait_for_nodes). Otherwise each restart, and
-// the end of the run, tell the user what to do.
+// Workers are started on the machine once more, after the check that is a step of the ladder. If
+// the run may wait for another machine (GroupPolicy::wait_for_nodes), the broken one is evicted at
+// its second sure failure within Policy::blamed_within, or when no restart is left. If the run may
+// not wait, each restart, and the end of the run, tells the user what to do.
 
 #include <string>
 
@@ -23,12 +23,13 @@ class BrokenMachine {
                 const Evictions& evictions)
       : spec_(spec), nodes_(nodes), restarts_(restarts), evictions_(evictions) {}
 
-  // The outage was traced to one machine, which still takes part, and surely calls for its
+  // Whether the outage is surely the fault of one machine that still takes part, and calls for its
   // eviction.
   [[nodiscard]] bool is_surely_broken(const Outage& outage) const;
-  // Whether the run waits for another machine rather than go on with this one.
+  // Whether the run waits for another machine instead of going on with this one.
   [[nodiscard]] bool rather_waits(const Outage& outage) const;
-  // "; n3 is broken (…), and there is no spare: …"; empty where that is not so.
+  // "; n3 is broken (…), and there is no spare: …". `is_over`: the run ends. Empty: the machine is
+  // not surely broken, or can be evicted.
   [[nodiscard]] std::string in_words(const Outage& outage, bool is_over) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// Workers that wait for each other: what is reported, and what is done.
+// Takes the driver's diagnoses of workers that wait for each other or are slow (types/diagnosis.h):
+// decides what is reported, and what is done.
 
 #include "supervisor/core/fault/fault.h"
 #include "supervisor/core/fault/hang_places.h"
@@ -26,12 +27,13 @@ class Diagnoses {
         moves_(moves) {}
 
   void diagnosed(const Event& event);
-  // A look at what the workers did last may explain why the attempt failed: the rank that called
-  // another collective than the others is to blame, not the one that failed.
+  // `verdict`: from what the workers called last. If they called different collectives, these
+  // explain the outage: the rank that called another one is to blame, not the one that failed.
+  // Otherwise names the operation in which the others waited for a worker that ended early.
   void explain(Outage& outage, const tracer::Verdict& verdict);
-  // `amount`: time in which the job made progress.
+  // `amount`: time of progress since the last call.
   void note_progress(base::Nanos amount) { places_.note_progress(amount, spec_.restart.window); }
-  void forget_all() { places_.forget_all(); }  // the script is another one
+  void forget_all() { places_.forget_all(); }  // the attempt has another version of the run
 
   template <class V>
   void fields(V& v) {

@@ -1,6 +1,6 @@
 #pragma once
-// A worker that ends with exit code 0 while others still train makes the others fail, or wait for
-// ever. Then it is the cause, and not the rank that lost its peer.
+// Early ends: a worker that ends with exit code 0 while others still train makes the others fail,
+// or wait for ever. Then that worker is to blame, not the rank that misses it.
 
 #include <string>
 #include <vector>
@@ -19,13 +19,13 @@ class EarlyEnds {
       : orders_(orders), spec_(spec), group_(group) {}
 
   void begin_attempt() { ended_well_.clear(); }
-  void note(const WorkerExited& exited);  // it ended well
-  // Makes `fault` the early end that explains it; false: none does. For a worker that failed
-  // because it missed one that ended early, and for workers that wait for ever for such a one.
+  void note(const WorkerExited& exited);  // a worker that ended well
+  // If workers that ended early explain `fault`, makes it their early end. False: they do not.
+  // `fault` is the failure of the worker `exited`, or the hang that `verdict` describes.
   bool explain(Fault& fault, const WorkerExited& exited) const;
   bool explain(Fault& fault, const tracer::Verdict& verdict) const;
-  // Adds to an outage by an early end what the others were doing. `verdict`: made from what all
-  // workers had called last when one failed.
+  // If an early end caused the outage, adds the operation in which the others waited. `verdict`:
+  // from what all workers had called last when one failed.
   void name_operation(Outage& outage, const tracer::Verdict& verdict);
 
   template <class V>

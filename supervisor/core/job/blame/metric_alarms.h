@@ -1,6 +1,7 @@
 #pragma once
-// The job's numbers went wrong: the alarm is reported, and the workers are stopped if the policy
-// says so. An alarm alone never ends the run: without a restart left it goes on.
+// Alarms about the job's own numbers (types/metric_alarm.h). Each alarm is reported. It also stops
+// the workers if the policy says so, but it never ends the run: if no restart is left, the workers
+// go on.
 
 #include <cstdint>
 
@@ -28,7 +29,7 @@ class MetricAlarms {
   const Run& run_;
   const Restarts& restarts_;
   Transitions& moves_;
-  std::uint32_t acted_on_ = 0;  // in this run
+  std::uint32_t acted_on_ = 0;  // alarms of this run that stopped the workers
 };
 
 }  // namespace robustrun::supervisor

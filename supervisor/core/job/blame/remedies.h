@@ -1,5 +1,5 @@
 #pragma once
-// From the faults of an attempt to the step before the next attempt: the policy's ladders.
+// Chooses the step of the policy's ladder that follows an outage.
 
 #include "supervisor/core/fault/escalation.h"
 #include "supervisor/core/fault/fault.h"
@@ -25,7 +25,9 @@ class Remedies {
         broken_(broken),
         updates_(updates) {}
 
-  // A finding about a machine shortly before the failure explains it, if nothing else does.
+  // If the cause of the outage is not clear, blames the machine of the group with the newest
+  // finding, if this finding is recent (Policy::suspected_for) and explains the failure with at
+  // least the same confidence.
   void attribute(Outage& outage) const;
   // Counts the outage against its machines, and chooses the step.
   StepChoice next_step(const Outage& outage);

@@ -1,6 +1,6 @@
 #pragma once
-// How often a run may still start its workers again, and after what wait: the budget and the
-// back-off, with what the job knows about failed starts.
+// How often a run may still restart its workers, and after what wait: the budget and the back-off,
+// with what the job knows about failed starts.
 
 #include <string>
 
@@ -12,21 +12,22 @@
 
 namespace robustrun::supervisor {
 
-// Whether the workers could not be started, because of the infrastructure.
+// Whether the workers could not be started because of the infrastructure.
 [[nodiscard]] bool is_failed_start(const Fault& fault);
 
 class Restarts {
  public:
   Restarts(Orders& orders, const Run& run) : orders_(orders), run_(run) {}
 
-  // The run has its specification.
+  // To be called once Run::spec is set.
   void begin_run();
   [[nodiscard]] const Budget& budget() const { return budget_; }
-  // The wait before a restart after a fault with this rule.
+  // The wait before a restart after a fault with the rule `rule`.
   [[nodiscard]] base::Nanos delay(Rule rule) const;
 
-  // Whether there may be another attempt after one more failed start.
+  // Whether another attempt may follow if one more start has failed.
   [[nodiscard]] bool may_start_again() const;
+  // Why the run ends after too many failed starts. `last`: the newest failure, in words.
   [[nodiscard]] std::string failed_starts_in_words(const std::string& last) const;
   void note_failed_start() { budget_.note_failed_start(orders_.now()); }
   void note_started() { budget_.note_started(); }

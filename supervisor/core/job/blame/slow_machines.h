@@ -1,13 +1,16 @@
 #pragma once
-// A machine that slows the others down: it is voted on, weighed, and replaced if that is worth a
-// restart. From the first verdict to the restart:
+// Machines that slow the others down: which machine it is, and whether a restart without it is
+// worth its price. The steps from the first verdict to the restart (times: SlowPolicy):
 //
-//   verdict → a round every `every` → named in most of them? → worth its price, a spare there? →
-//   drain_within passes → workers are asked to save, and stopped → eviction → restart, not counted
+// 1. A verdict names a machine. This is the first round of a vote. After each `every` another look
+//    at all workers makes the next round.
+// 2. A machine is to be replaced if more than half of the rounds named it, a restart without it is
+//    worth its price, and there is a spare.
+// 3. After `drain_within` the workers are asked to save, and are stopped. The machine is evicted,
+//    and the workers restart. This restart is not counted.
 //
-// A look that finds the job as fast as before ends the vote. The next vote begins with the next
-// verdict that is reported: with other culprits, or with the same ones after the job had recovered.
-// A machine that stays is reported once in an attempt.
+// If a look finds the job as fast as before, no machine is replaced. The next reported verdict
+// begins a new vote. That a machine stays is reported once in an attempt.
 
 #include <string>
 #include <vector>
@@ -41,7 +44,8 @@ class SlowMachines {
         moves_(moves) {}
 
   void begin_attempt() { vote_ = {}; }
-  // `what`: a verdict that is about to be reported. What is done now, in words; empty: nothing.
+  // `what`: a verdict that is about to be reported. Returns what follows, in words; empty: no vote
+  // begins.
   std::string begin_vote(const Diagnosed& what);
   void hear_round(const Diagnosed& what);
   void timer(const Event& event);
@@ -58,7 +62,7 @@ class SlowMachines {
   }
 
  private:
-  // Machines that a verdict names. None when it names all of them, which singles out nothing.
+  // The machines that a verdict names. None if these are all machines of the group.
   [[nodiscard]] std::vector<base::NodeId> named_by(const tracer::Verdict& verdict) const;
   [[nodiscard]] std::string names_of(const std::vector<base::NodeId>& nodes) const;
   [[nodiscard]] std::string accusation() const;

@@ -1,11 +1,11 @@
 #pragma once
 // Versions of the run: requested, used, proven by progress, or given up.
 //
-// An attempt gets its version when its workers are started. A version that has not made progress in
-// any attempt is to blame when its workers fail before they make any: the run goes back to an older
-// one. A lost agent, a hang or broken hardware says nothing about a version. Neither the restart
-// for an update nor this one counts against the budget: an update is the user's wish, and each
-// version is given up at most once.
+// An attempt gets its version when its workers are started. If workers fail before they make
+// progress, with a version that has made none in any attempt, then that version is to blame: the
+// run goes back to an older version. A lost agent, a hang or broken hardware tells nothing about a
+// version. Restarts for an update, and restarts that go back, do not count against the budget: the
+// user asked for the update, and each return leaves fewer versions to try.
 
 #include <string>
 
@@ -25,15 +25,17 @@ class Updates {
 
   void begin_run() { versions_.all.emplace_back().asked_at = orders_.now(); }
   void requested(const Event& event);
-  // The attempt that begins gets its version; true: another one than the attempt before.
+  // Gives the attempt that begins its version. True: the attempt before had another one.
   bool use_next();
   void note_progress();
   [[nodiscard]] const Versions& versions() const { return versions_; }
 
   [[nodiscard]] bool is_to_blame(const Outage& outage) const;
   void note_failed() { versions_.all[versions_.present].failed = true; }
+  // Whether a step of the ladder may go back: another version has made progress, and the next
+  // attempt would get the present one.
   [[nodiscard]] bool can_roll_back() const;
-  // To Versions::older(false), which must exist.
+  // Gives the present version up for Versions::older(false), which must exist.
   void roll_back(const Outage& outage);
 
   template <class V>

@@ -1,9 +1,9 @@
 #pragma once
 // Assignment of ranks to nodes. Pure.
 //
-// Ranks are prefix sums of the nodes' slots in the group's order (docs/compat.md): nodes may differ
-// in size, and an unchanged group keeps its ranks over restarts. There is one role, so a worker's
-// role rank is its rank; a node's group rank is its place.
+// Ranks are numbered node by node in the group's order (docs/compat.md), so an unchanged group
+// keeps its ranks over restarts. A node has as many ranks as slots, and nodes may differ in them.
+// There is one role: a worker's role rank is its rank. A node's group rank is its place.
 
 #include <cstdint>
 #include <string>
@@ -25,7 +25,7 @@ struct RankPlan {
   std::vector<Place> places;  // by group rank
   std::vector<Assignment> workers;  // by rank
   std::vector<base::NodeId> node_of;  // by rank
-  std::vector<std::uint32_t> first_rank;  // by group rank, and the world size at the end
+  std::vector<std::uint32_t> first_rank;  // by group rank; the last entry is the world size
 
   [[nodiscard]] std::uint32_t world_size() const {
     return static_cast<std::uint32_t>(workers.size());
@@ -37,7 +37,7 @@ struct RankPlan {
   std::vector<std::uint32_t> slots_of;  // by node
 };
 
-// True when the places have at least one worker and are within the limits.
+// True when the places have at least one worker and are within kNodesMax and kWorkersMax.
 bool can_be_planned(const std::vector<Place>& places);
 RankPlan plan_ranks(std::vector<Place> places);
 

@@ -1,7 +1,7 @@
 #pragma once
-// Which supervisor of the run ordered which attempt. A successor continues the numbers from the
-// last known attempt, while a predecessor that still lives may continue them too: the number alone
-// does not tell whose workers they are.
+// Which supervisor of the run ordered which attempt. After a takeover both the successor and a
+// predecessor that still lives may order further attempts, with the same numbers. So an attempt's
+// number alone does not tell which of them ordered its workers.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace robustrun::supervisor {
 struct AttemptOrders {
   struct Turn {
     std::uint32_t incarnation = 0;
-    base::Attempt first;  // the first attempt that it ordered
+    base::Attempt first;  // the first attempt that this incarnation ordered
     template <class V>
     void fields(V& v) {
       v(1, "incarnation", incarnation);
       v(2, "first", first);
     }
   };
-  std::vector<Turn> turns;  // ascending by both; the newest kOrderTurnsMax
+  std::vector<Turn> turns;  // ascending by incarnation and attempt; the newest kOrderTurnsMax
 
   void ordered(base::Attempt attempt, std::uint32_t incarnation) {
     if (!turns.empty() && turns.back().incarnation == incarnation) return;

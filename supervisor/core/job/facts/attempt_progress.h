@@ -1,6 +1,6 @@
 #pragma once
 // How far the attempt has come: its steps, and the time from which further progress counts. Part of
-// the job's memory; phases/running.cpp counts.
+// the job's memory; phases/running.cpp updates it.
 
 #include <cstdint>
 #include <optional>
@@ -13,13 +13,13 @@ namespace robustrun::supervisor {
 struct AttemptProgress {
   base::Nanos attempt_started{};
   bool has_source = false;  // the workers of this run report steps
-  bool made = false;  // in this attempt
+  bool made = false;  // this attempt has made progress
   bool script_runs = false;  // in this attempt the script was seen to run on every rank
-  std::uint64_t steps = 0;
-  base::Nanos counts_from{};
+  std::uint64_t steps = 0;  // done by every rank in this attempt
+  base::Nanos counts_from{};  // time of the newest progress, otherwise the attempt's start
   StepTrail trail;
-  std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps
-  base::Nanos steps_done_at{};  // when that was reported
+  std::optional<std::uint64_t> steps_done;  // steps done towards JobSpec::stop_after_steps
+  base::Nanos steps_done_at{};  // when `steps_done` was reported
 
   void begin_attempt(base::Nanos now) {
     trail.begin_attempt();

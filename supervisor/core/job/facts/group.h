@@ -1,6 +1,7 @@
 #pragma once
 // The group: the nodes that run the attempt, in their places, with the plan of ranks. Before the
-// first attempt: the nodes that are wanted, as far as they are known. Part of the job's memory.
+// first attempt it has the nodes that are wanted, as far as they are known. Part of the job's
+// memory.
 
 #include <string>
 #include <utility>
@@ -13,7 +14,7 @@ namespace robustrun::supervisor {
 
 class Group {
  public:
-  // Before the first attempt: the node is wanted.
+  // Adds a node that is wanted, before the first attempt.
   void want(base::NodeId node) { members_.push_back(node); }
   void form(std::vector<base::NodeId> members, RankPlan plan) {
     members_ = std::move(members);
@@ -30,9 +31,9 @@ class Group {
   [[nodiscard]] auto end() const { return members_.end(); }
 
   [[nodiscard]] bool has(base::NodeId node) const;
-  // The same for `nodes` nodes, by NodeId.
+  // has() for all of the run's `nodes` nodes, indexed by NodeId.
   [[nodiscard]] std::vector<bool> membership(std::size_t nodes) const;
-  // An attempt has begun with it.
+  // Whether form() has been called: before that, the members are only wanted.
   [[nodiscard]] bool is_formed() const { return is_formed_; }
   [[nodiscard]] const RankPlan& plan() const { return plan_; }
   [[nodiscard]] std::string workers_in_words() const;  // "8 workers on 2 nodes"
@@ -46,7 +47,7 @@ class Group {
  private:
   std::vector<base::NodeId> members_;
   bool is_formed_ = false;
-  RankPlan plan_;  // follows from the members and their slots; not hashed
+  RankPlan plan_;  // follows from the members and their slots; not part of the digest
 };
 
 }  // namespace robustrun::supervisor

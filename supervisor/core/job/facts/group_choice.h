@@ -3,9 +3,9 @@
 //
 // A node that is still there keeps its place of the former group, and so its ranks. A vacant place
 // goes to a node without a place: if possible to one with as many workers as the place had, so that
-// the ranks behind it stay the same; among those, to the one that was lost least often. Places that
-// stay vacant are closed up. Survivors get other ranks only behind a place that is closed up, or
-// that gets a node with another number of workers.
+// later places keep their ranks; among such nodes, to the one with the fewest losses. Places that
+// stay vacant are removed. A node that stays gets other ranks only if an earlier place was removed,
+// or got a node with another number of workers.
 
 #include <cstdint>
 #include <vector>
@@ -24,19 +24,20 @@ enum class Presence : std::uint8_t {
 struct Candidate {
   Presence presence = Presence::kAbsent;
   std::uint32_t slots = 0;  // 0: not known yet
-  std::uint32_t losses = 0;  // of agents, and what else counts like them (Formation::choice)
+  std::uint32_t losses = 0;  // of its agents, with what Formation::choice adds
 };
 
 struct GroupChoice {
   std::vector<base::NodeId> members;  // in their places, at most `max_nodes`
   std::vector<base::NodeId> newcomers;  // members that were not in the former group
-  std::vector<base::NodeId> holders;  // by place: its former node; kNoNode: a new place
-  // Whether a node of the former group that was lost at most once is coming back: worth a wait.
+  std::vector<base::NodeId> holders;  // by place: the node that had it before; kNoNode: a new place
+  // Whether a node of the former group with at most kAgentLossesForgiven losses is coming, so that
+  // a wait may pay.
   bool rightful_coming = false;
-  bool any_coming = false;
+  bool any_coming = false;  // some node is coming
 };
 
-// `nodes`: by NodeId. `former`: the places so far; at the start, those that are wanted.
+// `nodes`: by NodeId. `former`: the places so far; at the start, the nodes that are wanted.
 GroupChoice choose_group(const std::vector<base::NodeId>& former,
                          const std::vector<Candidate>& nodes, std::uint32_t max_nodes);
 

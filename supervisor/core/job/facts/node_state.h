@@ -1,5 +1,5 @@
 #pragma once
-// What a Job remembers of one node, as plain data, by the parts that remember it.
+// What a Job remembers of one node. Plain data.
 
 #include <cstdint>
 #include <optional>
@@ -12,50 +12,51 @@
 
 namespace robustrun::supervisor {
 
-// The retry time of a node that is not tried again.
+// The retry time of a node whose agent is not launched again.
 inline constexpr base::Nanos kNever = base::Nanos::max();
 
 struct NodeState {
   enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
-  // Every decision about the group reads these of all nodes, so they lie side by side.
+  // Every decision about the group reads these fields of all nodes, so they are stored side by
+  // side.
   Agent agent = Agent::kLost;
   bool gone = true;                    // no process of the current attempt is left on the node
   bool unfit = false;                  // a check, the policy or a drain excluded it
-  bool checked = false;                // a check has looked at it, with or without a result
+  bool checked = false;                // a check included it, with or without a result
   bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
-  // The last check missed the script, its folder or the interpreter: mostly they are missing on all
-  // nodes, so that another node would not help.
+  // The last check did not find the script, its folder or the interpreter. Mostly they are missing
+  // on all nodes, so that another node would not help.
   bool lacks_program = false;
   bool bad_input = false;  // its agent could not use an option of the run
-  bool unreported = false;  // that its agent could not be started is to be reported (agents.h)
+  bool unreported = false;  // the failed start of its agent is still to be reported (agents.h)
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
   base::Generation generation;  // of the current agent
   std::uint32_t failed_launches = 0;  // in a row, without a hello (agents.h)
   std::uint32_t ended = 0;  // workers of the current attempt that have ended (workers.h)
-  // Agents lost after their hello in this run, if they had not been told to end, plus 1 for each
-  // return (probation.h). Nodes with fewer get places first.
+  // Agents lost in this run after their hello, except those that had been told to end, plus 1 for
+  // each return (probation.h). Nodes with fewer losses get places first.
   std::uint32_t losses = 0;
   base::Nanos launched_at{};
   base::Nanos retry_at{};  // when a lost agent is launched again
   std::string address;  // numeric; from the agent or the spec
-  std::string trouble;  // how the last agent was lost, or why the node is unfit
-  std::string lasting;  // of `trouble`; as AgentLost::lasting
-  std::string listens;  // endpoint of its agent; empty: none
+  std::string trouble;  // why the last agent was lost, or why the node is unfit
+  std::string lasting;  // as AgentLost::lasting
+  std::string listens;  // endpoint of its agent for a supervisor on another machine; empty: none
   std::string bulk;  // endpoint for copies in memory; empty: none
   std::optional<Classification> suspicion;  // the agent's last finding that could explain a failure
   base::Nanos suspected_at{};  // time of `suspicion`
   std::vector<base::Nanos> tolerated;  // times of recent tolerable findings (health.h)
   std::vector<base::Nanos> blamed;  // times of recent failures traced to it (remedies.h)
-  std::vector<base::Nanos> broken;  // of those that are surely this machine's fault
-  // Of an unfit node while the run waits for nodes (probation.h).
-  std::uint32_t retests = 0;  // since it was left out
+  std::vector<base::Nanos> broken;  // times of failures that are surely this machine's fault
+  // Tests of an unfit node (probation.h).
+  std::uint32_t retests = 0;  // tests since it was left out
   std::uint32_t returns = 0;  // how often it took part again in this run, also as a spare
-  base::Nanos retest_at{};  // zero: not planned yet
-  // What the scheduler plans for it (drains.h).
+  base::Nanos retest_at{};  // time of the next test; 0: not planned yet
+  // What the scheduler plans for the node (drains.h).
   std::string drained;  // empty: nothing
-  bool left_drained = false;  // unfit only because of that
+  bool left_drained = false;  // unfit only because of `drained`
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);

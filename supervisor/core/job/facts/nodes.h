@@ -17,8 +17,8 @@ class Nodes {
  public:
   explicit Nodes(JobSpec& spec) : spec_(spec) {}
 
-  void add(const NodeSpec& of);  // of a node of the spec
-  base::NodeId add_volunteer(const NodeSpec& of);  // to the spec, too
+  void add(const NodeSpec& of);  // a node that the spec has
+  base::NodeId add_volunteer(const NodeSpec& of);  // adds the node to the spec, too
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   [[nodiscard]] NodeState& operator[](std::size_t i) { return nodes_[i]; }
@@ -35,19 +35,20 @@ class Nodes {
   [[nodiscard]] const std::string& name(base::NodeId node) const {
     return spec_.nodes[node.value].name;
   }
-  // The same for several: "n[1-16],n20"; of a long list only the first.
+  // Several names: "n[1-16],n20"; a long list is cut: "n1 and 40 more".
   [[nodiscard]] std::string names(const std::vector<base::NodeId>& nodes) const;
 
-  // Only these change `agent`, `unfit` and `leaving` of a node.
+  // Only these two functions change `agent`, `unfit` and `leaving` of a node.
   void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);
   void set_leaving(NodeState& node, bool leaving);
-  // Nodes with an agent that may work; and those whose agents are on the way.
+  // How many nodes are there (NodeState::is_there), and how many that may work have an agent on the
+  // way.
   [[nodiscard]] std::uint32_t there() const { return there_; }
   [[nodiscard]] std::uint32_t coming() const { return coming_; }
   // All nodes but those that are there.
   [[nodiscard]] const std::set<base::NodeId>& not_there() const { return not_there_; }
 
-  // How many nodes the group has at most and at least.
+  // The most and the fewest nodes that the group may have.
   [[nodiscard]] std::uint32_t max_wanted() const;
   [[nodiscard]] std::uint32_t min_wanted() const;
 
@@ -67,7 +68,8 @@ class Nodes {
   std::set<base::NodeId> not_there_;
 };
 
-// Adds the moment `now`; moments older than `within` are dropped. Returns how many are left.
+// Drops moments that are more than `within` before `now`, and adds `now`. Returns how many there
+// are.
 std::size_t count_recent(std::vector<base::Nanos>& moments, base::Nanos within, base::Nanos now);
 
 }  // namespace robustrun::supervisor

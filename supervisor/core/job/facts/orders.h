@@ -1,5 +1,5 @@
 #pragma once
-// What the job orders and decides while it handles an event: every part of the job appends its
+// What the job orders and decides while it handles an event. Every part of the job appends its
 // actions here, sets timers and makes decisions. Also the state that the orders belong to: the
 // phase, the attempt and the live timers. Part of the job's memory.
 
@@ -18,7 +18,7 @@
 
 namespace robustrun::supervisor {
 
-// The body of an event; the table guarantees that it has this type.
+// The body of an event; the table in job.cpp guarantees that it has this type.
 template <class Body>
 const Body& body(const Event& event) {
   return std::get<Body>(event.body);
@@ -31,9 +31,9 @@ class Orders {
   void set_now(base::Nanos now) { now_ = now; }
 
   [[nodiscard]] JobState state() const { return state_; }
-  // Enters a phase: timers of the one before are dropped.
+  // Enters a phase, and cancels all timers but kTimeLimit and kNodes.
   void enter(JobState next);
-  // Workers of an attempt were ordered, and the run goes on.
+  // Whether workers of an attempt were ordered and the run is not finishing.
   [[nodiscard]] bool workers_may_run() const;
 
   [[nodiscard]] base::Attempt attempt() const { return attempt_; }
@@ -49,10 +49,10 @@ class Orders {
 
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
-  // A decision about these machines, which leave the group or come back.
+  // A decision about `nodes`: machines that leave the group or come back.
   void decide_on(std::vector<base::NodeId> nodes, Rule rule, std::string text,
                  std::vector<std::string> evidence = {});
-  // Adds to the decision just made how it answers a fault.
+  // Adds to the decision just made, which must be the last action, how it answers a fault.
   void note_answer(Answer answer, std::vector<PassedStep> passed = {});
 
   // Replaces an earlier timer of the same id.
@@ -60,7 +60,7 @@ class Orders {
   void cancel(TimerId id) { live_timers_[static_cast<std::size_t>(id)] = 0; }
   void cancel_all() { live_timers_.fill(0); }
   [[nodiscard]] bool awaits(const TimerFired& timer) const;
-  // Orders all live timers again; that of the state is not due before `earliest`.
+  // Orders all live timers again. The kState timer does not fire before `earliest`.
   void repeat_timers(base::Nanos earliest);
 
   template <class V>

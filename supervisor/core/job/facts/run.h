@@ -1,5 +1,6 @@
 #pragma once
-// What holds for the whole run: its specification, seed and begin. Part of the job's memory.
+// What holds for the whole run: its specification, its seed and when it began. Part of the job's
+// memory.
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@ struct Run {
   JobSpec spec;  // volunteers add their nodes to it (Nodes::add_volunteer)
   std::uint64_t seed = 0;
   base::Nanos started_at{};  // supervisor's clock
-  base::Nanos wall_time{};   // Unix time then
+  base::Nanos wall_time{};   // Unix time at `started_at`
 
   [[nodiscard]] std::int64_t unix_seconds(base::Nanos moment) const {
     return std::chrono::floor<std::chrono::seconds>(wall_time + (moment - started_at)).count();

@@ -1,6 +1,6 @@
 #pragma once
-// How the parts of a job move it on without knowing each other's phases. The machine in job.cpp
-// implements this by handing each call to the phase that is meant.
+// Moves of a job from one phase to another. Parts call these moves without including the phases.
+// Job::Impl (job.cpp) hands each call to the phase that carries it out.
 
 #include <optional>
 #include <string>
@@ -22,10 +22,10 @@ struct Ending {
   }
 };
 
-// What is asked, or known, about a fault beyond what is reported at once.
+// What break_down() takes besides the fault.
 struct FaultNotes {
-  std::optional<LookBack> look_back{};  // what the workers did last may explain it
-  std::vector<std::string> evidence{};
+  std::optional<LookBack> look_back{};  // ask the workers what they called last
+  std::vector<std::string> evidence{};  // further lines, for the decision at the end of the attempt
   bool lacks_operation = false;  // of Rule::kEndedEarly: the others' collective is not known yet
 };
 
@@ -36,29 +36,33 @@ class Transitions {
   Transitions& operator=(const Transitions&) = delete;
   virtual ~Transitions() = default;
 
-  // → kJoining, where all waits begin anew; or on at once.
+  // → kJoining; all its waits begin anew. The job moves on at once if there is nothing to wait for.
   virtual void join_agents() = 0;
-  // → kJoining, whose waits go on from where they were.
+  // → kJoining; its waits go on.
   virtual void resume_joining() = 0;
   // Nodes came or went: kJoining and kPlacing look at the group again.
   virtual void group_changed() = 0;
-  // The group stands: → kReserving, or on at once.
+  // The group is formed: → kReserving; → kStarting if the port is given; → kBackoff if copies must
+  // be saved first.
   virtual void begin_attempt() = 0;
-  // → kStopping: the attempt ends. `context`: for faults of this node.
+  // → kStopping: the attempt ends because of `fault`.
   virtual void break_down(Fault fault, FaultNotes notes = {}) = 0;
+  // The context of a fault on `node`.
   [[nodiscard]] virtual FaultContext context(base::NodeId node) const = 0;
-  // An infrastructure fault while no worker runs: → kBackoff, → kJoining without a wait, or the
-  // end.
+  // An infrastructure fault while no worker runs: → kBackoff; → kJoining if there is nothing to
+  // wait for; or the run ends.
   virtual void setback(Rule rule, std::string text) = 0;
-  // The next attempt has a better chance: the back-off is cut short, and kBackoff waits only for
-  // answers that are still due.
+  // In kBackoff: the back-off ends now, as the next attempt has a better chance. Answers that are
+  // still due are awaited.
   virtual void end_backoff() = 0;
-  // All workers have finished, or only linger: → kFinishing. `note`: added to the decision's text.
+  // All workers have finished, or only some of their processes are left: → kFinishing. `note`:
+  // added to the decision's text.
   virtual void succeed(const std::string& note, std::vector<std::string> evidence) = 0;
-  // The run ends: → kFinishing, or → kFinished where no worker can run. `exit_code`: none: the
-  // infrastructure's.
+  // Gives the run up (Rule::kInfrastructureGivenUp): → kFinishing, or → kFinished if no worker can
+  // run. Without `exit_code` the code for infrastructure faults counts.
   virtual void give_up(std::string text, std::vector<std::string> evidence = {},
                        std::optional<int> exit_code = {}) = 0;
+  // Ends the run as `how` says. Workers that run get `signal`, and are killed after `grace`.
   virtual void end_run(Ending how, int signal, base::Nanos grace) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // The workers of the attempt: which have started and ended, and which nodes still have processes of
-// it. Part of the job's memory.
+// the attempt. Part of the job's memory.
 
 #include <cstdint>
 #include <optional>
@@ -21,14 +21,15 @@ class Workers {
   Workers(Nodes& nodes, const Group& group) : nodes_(nodes), group_(group) {}
 
   void begin_attempt();
-  // These return false for what is known already.
-  bool note_seen(base::Rank rank);  // it has started, or ended
+  // These three return false if the news is known already.
+  bool note_seen(base::Rank rank);  // the worker has started, or ended
   bool note_ended(base::Rank rank);
   bool note_gone(base::NodeId node, const WorkersGone& what);
-  // The node's agent is gone: without it the shims kill their workers.
+  // The node's agent is gone. Its workers count as gone, too: without an agent, their shims kill
+  // them.
   void lose(base::NodeId node);
   void note_success() { ++succeeded_; }
-  // The first worker that ended as is_lost_at_end() has it decides the exit code.
+  // A worker failed as in is_lost_at_end(). The first such worker decides the exit code.
   void note_lost_at_end(std::int32_t exit_code) {
     if (!lost_at_end_) lost_at_end_ = exit_code;
   }
@@ -40,7 +41,7 @@ class Workers {
   [[nodiscard]] std::uint32_t succeeded() const { return succeeded_; }
   // Workers that have not ended, as far as is known.
   [[nodiscard]] std::uint32_t alive() const;
-  // Whether workers of this node have not ended.
+  // Whether some workers of this node have not ended.
   [[nodiscard]] bool are_left_on(base::NodeId node) const {
     return group_.has(node) && nodes_.at(node).ended < group_.plan().slots(node);
   }

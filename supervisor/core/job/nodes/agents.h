@@ -1,6 +1,6 @@
 #pragma once
-// Agents of the nodes: when they are launched, and what the loss of one means for its node. Their
-// memory is in NodeState.
+// Agents of the nodes: when they are launched, and what the loss of an agent means for its node.
+// Their memory is in NodeState.
 
 #include <cstdint>
 #include <string>
@@ -28,40 +28,43 @@ class Agents {
         copies_(copies) {}
 
   void launch(base::NodeId node);
-  // Every lost node that is due for a retry.
+  // Launches the agent of every lost node that is due for a retry.
   void launch_due();
-  // The agent is lost, and with it the node's workers and copies. An agent that died on a node that
-  // answers is launched again at once. If that fails too, or the machine does not answer, it is
-  // launched again later, after growing waits, and a spare may take its place (Joining). Only a
-  // node that the run cannot do without is tried at once more often; the restart budget limits
-  // that. What lasts is not tried again at once. A node whose agent was told to end is left alone
-  // for the longest wait: it may be down for maintenance. One that is gone is left alone for good.
+  // The agent is lost, and with it the node's workers and copies. Sets when the next agent is
+  // launched (NodeState::retry_at):
+  // * at once, if the node answers, the trouble may pass (AgentLost::lasting is empty) and it is
+  //   the node's first trouble. If the run cannot do without the node, further agents are launched
+  //   at once, too; the restart budget limits this.
+  // * otherwise after growing waits; meanwhile a spare may take the node's place (Joining).
+  // * after the longest wait, if the agent was told to end: the node may be down for maintenance.
+  // * never, if the node is unfit or gone, or offered itself.
   void drop(base::NodeId node, const AgentLost& how);
   // Drops agents whose hello is overdue, then launches those that are due.
   void look_after();
-  // "the agent of n3 was lost: why"; to be called before drop().
+  // "the agent of n3 was lost: why". Call it before drop().
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
-  // After drop(). Launches the agent again if it is due.
+  // Call it after drop(). Launches the agent again if it is due.
   void report_loss(base::NodeId node, std::string text);
-  // After drop(), while the first group forms: the agent is reported with others that have the same
-  // trouble, by report_failed_starts() or by the end of the run.
+  // Call it after drop(), while the first group forms. The loss is reported later, together with
+  // those of other agents that have the same trouble: by report_failed_starts() or by the end of
+  // the run.
   void report_later(base::NodeId node);
   void report_failed_starts();
-  // Why nodes are not there, one line for all that have the same trouble: "h[1-2]: its host key is
-  // unknown".
+  // Why nodes are not there, with one line for all that have the same trouble: "h[1-2]: its host
+  // key is unknown".
   [[nodiscard]] Evidence troubles() const;
-  // Another supervisor takes the run over: it adopts the agents of all nodes. `may_launch`: those
+  // Another supervisor takes the run over: it adopts the agents of all nodes. `may_launch`: agents
   // on the way are launched again.
   void adopt(bool may_launch);
   void arm_timer();
-  // The wait after so many troubles with a node.
+  // The wait before another try after `troubles` losses, failed launches or tests.
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
 
  private:
   [[nodiscard]] bool may_be_awaited() const;
   struct Alike {
     std::vector<base::NodeId> nodes;
-    bool is_same = true;  // to the letter
+    bool is_same = true;  // the trouble has the same words
   };
   [[nodiscard]] std::vector<Alike> alike(const std::vector<base::NodeId>& nodes) const;
   [[nodiscard]] std::string trouble_of(const Alike& nodes) const;

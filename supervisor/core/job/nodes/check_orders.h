@@ -16,7 +16,7 @@ class CheckOrders {
  public:
   explicit CheckOrders(const Nodes& nodes) : nodes_(nodes) {}
 
-  // The next order; the caller gives it.
+  // The next order. The caller gives it to Orders.
   [[nodiscard]] CheckNodes order(std::vector<base::NodeId> nodes, PreflightDepth depth) {
     CheckNodes order{++newest_,
                      depth == PreflightDepth::kFull,
@@ -29,7 +29,7 @@ class CheckOrders {
   // Number of the newest order; 0: none.
   [[nodiscard]] std::uint64_t newest() const { return newest_; }
 
-  // The answers for nodes for which `counts` is true, and whose agent is still the one that was
+  // The answers of nodes for which `counts` is true and whose agent is still the one that was
   // asked.
   template <class Counts>
   [[nodiscard]] NodesChecked current_part(const NodesChecked& result, const Counts& counts) const {

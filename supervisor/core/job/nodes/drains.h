@@ -1,7 +1,7 @@
 #pragma once
-// The scheduler drains a node, is about to reboot it, or puts it under maintenance. Its workers may
-// go on; a spare takes its place at the next restart or, by the policy, at once. The node is not to
-// blame: it comes back as a spare when the scheduler has changed its mind. The memory is in
+// Nodes that the scheduler drains, reboots or puts under maintenance. Their workers may go on; a
+// spare takes the node's place at the next restart or, if the policy says so, at once. Such a node
+// is not to blame: it is a spare again when the scheduler withdraws its plan. The memory is in
 // NodeState.
 
 #include <cstddef>
@@ -27,15 +27,16 @@ class Drains {
         evictions_(evictions),
         moves_(moves) {}
 
-  // NodeHealth from the scheduler.
+  // Takes a NodeHealth event from the scheduler.
   void noted(const Event& event);
-  // Whether a spare that the scheduler leaves alone is to take the node's place.
+  // Whether the node is to be replaced, because the scheduler has plans for it and the policy acts
+  // on them. Only a spare without such plans can replace it.
   [[nodiscard]] bool must_leave(const NodeState& node) const;
-  // Before a restart: leaves out nodes that must leave, as far as spares take their places.
+  // Before a restart: leaves out nodes that must leave, as far as spares can take their places.
   void leave();
 
  private:
-  [[nodiscard]] std::size_t replacements() const;  // such spares, beyond those needed already
+  [[nodiscard]] std::size_t replacements() const;  // suitable spares, beyond those needed already
   void hand_over(base::NodeId node);
 
   Orders& orders_;

@@ -1,7 +1,8 @@
 #pragma once
-// Evictions: machines that the policy leaves out of the run, as far as the run can do without them.
-// Conclusion (the ladder, slow machines), Health (findings) and Replaying evict; key E of `top`
-// asks through Health. Checking and Drains leave nodes out, too (NodeState::unfit).
+// Evictions: machines that are left out of the run because of a fault, as far as the run can do
+// without them. The callers are Conclusion (for the policy's ladder, and slow machines), Health
+// (for findings, and orders of a user in `robustrun top`) and Replaying. Checking and Drains also
+// leave nodes out (NodeState::unfit).
 
 #include <vector>
 
@@ -19,8 +20,8 @@ class Evictions {
             Probation& probation)
       : orders_(orders), spec_(spec), nodes_(nodes), group_(group), probation_(probation) {}
 
-  // Why the run cannot do without these machines. `may_shrink`: GroupPolicy::min_nodes are enough;
-  // otherwise all places must be filled.
+  // Why these machines cannot be evicted; kNone: they can. `may_shrink`: GroupPolicy::min_nodes are
+  // enough; otherwise all places of the group must be filled.
   [[nodiscard]] Obstacle obstacle(const std::vector<base::NodeId>& suspects, bool may_shrink) const;
   void evict(const std::vector<base::NodeId>& suspects, const Classification& looks);
 

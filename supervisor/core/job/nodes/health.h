@@ -1,6 +1,7 @@
 #pragma once
-// What agents notice about their machines: reported, remembered as what may explain a failure, and
-// acted upon if the policy says so. The memory is in NodeState.
+// Findings about machines. Each is reported, and remembered because it may explain a failure. If
+// the policy says so, the machine is evicted. Plans of the scheduler go to Drains. The memory is in
+// NodeState.
 
 #include <optional>
 #include <string>
@@ -29,7 +30,7 @@ class Health {
         drains_(drains),
         moves_(moves) {}
 
-  void noted(const Event& event);
+  void noted(const Event& event);  // in states other than starting and running
   void noted_working(const Event& event);  // starting or running
 
  private:

@@ -1,12 +1,13 @@
 #pragma once
-// Machines that were left out and are tested again; one that passes takes part again. While the run
-// waits for nodes, each machine of a host list that was left out gets a full check after a growing
-// delay; if its agent is gone, it is launched first. Machines that were evicted together are tested
-// right after their eviction, while the run goes on, and a fit one comes back as a spare. A machine
-// returns at most kReturnsMax times in a run, as a fault that no test finds must not keep the run
-// busy for ever.
+// Machines that were left out are tested again; a machine that passes takes part again. While the
+// run waits for nodes, each machine that was left out gets a full check after a growing delay. If
+// its agent is gone, the agent is launched first. Machines that were evicted together are tested
+// right after their eviction, while the run goes on, and a fit one becomes a spare. A machine
+// returns at most kReturnsMax times in a run: a fault that no test finds must not keep the run busy
+// for ever.
 //
-// In an open group a repaired machine joins by itself. The memory is in NodeState.
+// In an open group no machine is tested while the run waits: a repaired one joins by itself. The
+// memory is in NodeState.
 
 #include <string>
 #include <vector>
@@ -30,13 +31,14 @@ class Probation {
         checks_(checks),
         moves_(moves) {}
 
-  // Tests those of `suspects` that are on probation and there.
+  // Orders a full check of those `suspects` that are on probation and have an agent.
   void check(const std::vector<base::NodeId>& suspects);
-  // Judges nodes that were tested again: false if there are none in `result`.
+  // Judges the nodes on probation in `result`. False: there are none.
   bool judge(const NodesChecked& result);
-  // While nodes are waited for: tests the machines that are due.
+  // While the run waits for nodes: orders tests of the machines that are due.
   void retest();
-  [[nodiscard]] base::Nanos next_retest() const;  // kNever: none is planned
+  [[nodiscard]] base::Nanos next_retest() const;  // kNever: no test is planned
+  // "; n3 is tested again meanwhile"; empty: no machine is.
   [[nodiscard]] std::string retests_in_words() const;
 
  private:

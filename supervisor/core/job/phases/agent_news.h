@@ -1,5 +1,5 @@
 #pragma once
-// Nodes and their agents come and go: what that means in each state of the job.
+// What each state of the job does when nodes and their agents come and go.
 
 #include "supervisor/core/job/facts/group.h"
 #include "supervisor/core/job/facts/nodes.h"

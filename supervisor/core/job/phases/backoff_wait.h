@@ -1,6 +1,7 @@
 #pragma once
-// The wait before a restart. kBackoff lasts until the back-off is over and the answers have come
-// that the next attempt needs: a checkpoint is set aside, copies of lost nodes are saved.
+// The wait before a restart. kBackoff lasts until the back-off is over and the next attempt has the
+// answers that it needs: that a checkpoint is set aside, and that the copies of lost nodes are
+// saved. Answers that do not come in time are not awaited any more.
 
 #include <string>
 
@@ -28,23 +29,23 @@ class BackoffWait {
         starts_(starts),
         moves_(moves) {}
 
-  // Waits, and then joins the agents; without a wait at once.
+  // → kBackoff, and then → kJoining; at once → kJoining if there is nothing to wait for.
   void begin(base::Nanos delay);
-  // An infrastructure fault while no worker runs.
+  // An infrastructure fault while no worker runs: the run waits, or ends if no restart is left.
   void setback(Rule rule, std::string text);
-  // The back-off is over now.
+  // The back-off ends now. Answers are still awaited.
   void hurry();
   // The end of the back-off.
   [[nodiscard]] base::Nanos until() const { return until_; }
   [[nodiscard]] bool awaits_answers() const;
-  // A node was lost in kBackoff: it may owe an answer, or have copies elsewhere. `waited`:
-  // awaits_answers() before that.
+  // A node was lost in kBackoff: it may owe an answer, or keep copies of others. `waited`:
+  // awaits_answers() before the loss.
   void node_lost(base::NodeId node, bool waited);
 
   void over(const Event& event);
   void held_copies_saved(const Event& event);
   void checkpoint_demoted(const Event& event);
-  void saving_over(const Event& event);  // in any state
+  void saving_over(const Event& event);  // in every state until the run ends
 
   template <class V>
   void fields(V& v) {

@@ -1,11 +1,11 @@
 #pragma once
-// The check of nodes before the first attempt, and before another one where the policy wants it:
+// The check of nodes before the first attempt and, if the policy asks for it, before a later one.
 // kChecking lasts from CheckNodes to NodesChecked.
 //
 // All nodes that have joined take part, spares included. An unfit node is left out: a spare takes
-// its place, or the group shrinks, or the run waits for nodes (meanwhile the node may pass a test:
-// nodes/probation.h) and then gives up and reports why. A spare that comes later is checked
-// together with one node of the group, while the run goes on.
+// its place, or the group shrinks, or the run waits for nodes. While it waits, the node may pass a
+// test (nodes/probation.h). If no node comes, the run ends and reports why. A spare that comes
+// later is checked together with one node of the group, while the run goes on.
 
 #include <string>
 #include <vector>
@@ -33,20 +33,19 @@ class Checking {
         probation_(probation),
         moves_(moves) {}
 
-  // Whether a check was wanted or, before the first attempt, a chosen node is unchecked: nodes that
-  // came while others were checked are checked, too.
+  // Whether the nodes must be checked now: want() was called or, before the first attempt, a chosen
+  // node has not been checked.
   [[nodiscard]] bool is_due(const GroupChoice& choice) const;
-  // Wants a check of all nodes before the next attempt. `why`: the failure whose cause is not
-  // clear.
+  // Makes a check of all nodes due before the next attempt, as the cause of the outage is not
+  // clear. `why`: what the outage looks like.
   void want(const std::string& why);
   void begin();  // → kChecking
   void checked(const Event& event);
   void overdue(const Event& event);
 
-  // Once the first attempt has begun.
+  // Checks a spare that came after the first attempt began.
   void check_spare(base::NodeId node);
-  // Checks the spares that no check has looked at: they came during one, or its result never
-  // reached the core.
+  // Checks the spares that have not been checked: they came during a check, or its result was lost.
   void check_spares();
   void spare_checked(const Event& event);
 
@@ -70,7 +69,7 @@ class Checking {
   CheckOrders& checks_;
   Probation& probation_;
   Transitions& moves_;
-  bool is_due_ = false;  // of all nodes, before the next attempt
+  bool is_due_ = false;  // a check of all nodes, before the next attempt
 };
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// What is done when nothing of an attempt is left: the cause is settled with all evidence, the step
-// of the policy is taken, and the next attempt is announced; or the run ends.
+// What is done when nothing of an attempt is left. The cause is settled with all evidence. Then the
+// step of the policy is taken and the next attempt announced, or the run ends.
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// Orders to end the run, and the end itself: kFinishing is like kStopping, but the agents are
-// dismissed afterwards.
+// Orders to end the run, and the end itself. kFinishing is like kStopping, but afterwards the
+// agents are dismissed.
 
 #include <cstdint>
 #include <optional>
@@ -31,14 +31,15 @@ class Finishing {
         stops_(stops) {}
 
   void give_up(std::string text, std::vector<std::string> evidence, std::optional<int> exit_code);
-  // A stop under way keeps its deadline, if that is sooner than `grace`.
+  // Ends the run as `how` says. Workers that run get `signal`, and are killed after `grace`. A stop
+  // under way keeps its deadline if that is sooner.
   void end_run(Ending how, int signal, base::Nanos grace);
-  // Nothing of the run is left.
+  // Ends the run at once. Requires that nothing of the attempt is left.
   void finish(Ending how);
   void finish_if_gone();
-  // Dismisses the agents, also again.
+  // Dismisses all agents and orders Finish; also again, after a takeover.
   void order_end();
-  // The reason that the workers are given for the end under way.
+  // The reason that the stop order gives to workers.
   [[nodiscard]] StopReason reason() const;
 
   void signal(const Event& event);

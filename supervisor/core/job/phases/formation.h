@@ -27,15 +27,16 @@ class Formation {
         drains_(drains),
         moves_(moves) {}
 
-  // Of the nodes that are there now.
+  // The choice among the nodes as they are now.
   [[nodiscard]] GroupChoice choice() const;
-  // `why`: the placement that gave the members their places, if there was one. Begins the attempt.
+  // Forms the group and begins the attempt; gives up if the nodes offer no worker, too many, or not
+  // JobSpec::expect_world. `why`: the placement that gave the members their places, if there was
+  // one.
   void form(const GroupChoice& choice, const PlacementSolved* why = nullptr);
-  // In the order of the choice; before the first attempt of an open group, in that of
-  // sort_volunteers().
+  // form() in the order of the choice or, before the first attempt of an open group, in the order
+  // of sort_volunteers().
   void form_in_order(GroupChoice choice);
-  // Machines that joined by themselves are ordered by the node ranks that users asked for, then by
-  // name.
+  // Sorts by the node ranks that users asked for (--node-rank), then by name.
   void sort_volunteers(std::vector<base::NodeId>& members) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A group that is smaller than it may be takes in a node that has joined, unless that node was lost
-// too often, or ranks have finished already.
+// Enlarges a group that is smaller than it may be: the workers restart with a node that has joined.
+// This is not done for a node that was lost too often, nor once ranks have finished.
 
 #include <cstdint>
 
@@ -29,8 +29,9 @@ class Growth {
         formation_(formation),
         moves_(moves) {}
 
-  // In kRunning.
+  // In kRunning: restarts the workers if the group can grow now.
   void consider();
+  // The earliest time for another restart for a larger group.
   [[nodiscard]] base::Nanos may_grow_at() const;
   void note_outage(Rule rule) { growths_ = rule == Rule::kGroupGrew ? growths_ + 1 : 0; }
   void note_progress() { growths_ = 0; }

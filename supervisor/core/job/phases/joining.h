@@ -1,12 +1,15 @@
 #pragma once
-// Waiting for the nodes of the next attempt: kJoining lasts until it is clear which they are.
+// Waiting for the nodes of the next attempt: kJoining lasts until it is clear which nodes these
+// are.
 //
-// With max_nodes there, the attempt begins once no former member that was lost at most once is on
-// the way (before the first placement: no node at all), or after spare_patience. With at least
-// min_nodes, a closed group begins once no node is on the way, and an open one after spare_patience
-// (the first time after last_call). With fewer, the run waits for nodes, or gives up. The least
-// number comes from cli/nodes/nodes.cpp; in srun from slurm_nodes.cpp, which wants all unless
-// --nnodes gives a range.
+// * If max_nodes are there, the attempt begins once no former member with at most one loss is on
+//   the way (before the first placement: no node at all), and at the latest after spare_patience.
+// * If at least min_nodes are there, a closed group begins once no node is on the way. An open one
+//   begins after spare_patience (before the first attempt: after last_call).
+// * If there are fewer, the run waits for nodes, or gives up.
+//
+// The names are those of GroupPolicy. cli/nodes/nodes.cpp sets min_nodes; in srun
+// cli/nodes/slurm_nodes.cpp sets it, to all nodes unless --nnodes gives a range.
 
 #include <optional>
 #include <string>
@@ -43,13 +46,13 @@ class Joining {
         moves_(moves) {}
 
   void begin();  // → kJoining: the waits begin
-  void resume();  // → kJoining: the waits go on from where they were
+  void resume();  // → kJoining: the waits go on
   // In kJoining: begins the attempt, waits, or gives up.
   void consider();
-  // In kPlacing: nodes came or went.
+  // In kPlacing, when nodes came or went: → kJoining, unless the question stays the same.
   void reconsider();
   void overdue(const Event& event);
-  // What the run lacks when only so many nodes are there.
+  // What the run lacks when only `there` nodes are there.
   [[nodiscard]] std::string missing_in_words(std::size_t there) const;
 
   template <class V>
@@ -78,7 +81,7 @@ class Joining {
   Replaying& replaying_;
   Placing& placing_;
   Transitions& moves_;
-  // Begin of the wait; since when max_wanted() nodes are there; since when min_wanted() are.
+  // When the wait began; since when max_wanted() nodes are there; since when min_wanted() are.
   base::Nanos waiting_since_{};
   std::optional<base::Nanos> complete_since_, enough_since_;
   bool wait_announced_ = false;

@@ -1,11 +1,11 @@
 #pragma once
-// Which node gets which place, where the network's topology decides: kPlacing lasts from
+// Which node gets which place, if the network's topology decides: kPlacing lasts from
 // SolvePlacement to PlacementSolved.
 //
-// choose_group() decides how many nodes there will be and which of them keep their places; the
-// answer fills the other places and, with --rerank, moves nodes. A node that comes or goes
-// meanwhile changes the question. When an answer cannot be used, or does not come in time, the
-// group begins as choose_group() has it.
+// choose_group() decides how many nodes there will be and which of them keep their places. The
+// answer fills the other places and, if --rerank allows it, moves nodes. A node that comes or goes
+// meanwhile changes the question. If an answer cannot be used, or does not come in time, the group
+// begins with the places of choose_group().
 
 #include <cstdint>
 #include <string>
@@ -34,10 +34,11 @@ class Placing {
         formation_(formation),
         checking_(checking) {}
 
-  // No placement where there is nothing to choose, or where users chose (--node-rank).
+  // Whether the topology is to decide. Not if all nodes stay in their places, nor if users chose
+  // node ranks (--node-rank).
   [[nodiscard]] bool wants(const GroupChoice& choice) const;
   void begin(const GroupChoice& choice);  // → kPlacing
-  // Whether the open question is still the one for this choice.
+  // Whether the newest question is still the right one for this choice.
   [[nodiscard]] bool is_asked(const GroupChoice& choice) const;
   void solved(const Event& event);
   void overdue(const Event& event);
@@ -50,7 +51,7 @@ class Placing {
  private:
   [[nodiscard]] SolvePlacement question(const GroupChoice& choice) const;
   [[nodiscard]] std::vector<base::NodeId> candidates(const GroupChoice& choice) const;
-  // Why the group cannot be formed as `to` has it; empty: it can.
+  // Why the answer `to` cannot be used; empty: it can.
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
   void do_without(GroupChoice choice, const std::string& why);
 

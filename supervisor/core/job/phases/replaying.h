@@ -32,10 +32,10 @@ class Replaying {
   // what the outage looks like.
   void want(const std::string& why);
   [[nodiscard]] bool is_due() const { return is_due_; }
-  // Replays the nodes that would run the next attempt: → kReplaying. False: nothing could be found
-  // out.
+  // Replays the nodes that would run the next attempt: → kReplaying. False: there are too few
+  // nodes.
   bool begin(const GroupChoice& choice);
-  void send_wave();  // the present one, also again
+  void send_wave();  // gives the present order, also again
   void replayed(const Event& event);
   void overdue(const Event& event);
 
@@ -55,7 +55,7 @@ class Replaying {
   Evictions& evictions_;
   Checking& checking_;
   Transitions& moves_;
-  bool is_due_ = false;  // of the group's nodes, before the next attempt
+  bool is_due_ = false;  // a replay of the group's nodes, before the next attempt
   std::uint64_t newest_ = 0;  // number of the newest ReplayNodes; 0: none
   ReplayCourse course_;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// All workers run, and make progress: by steps or, where the workers report none, by uptime.
+// All workers run (kRunning). Progress is counted in steps or, if the workers report none, in
+// uptime.
 
 #include "supervisor/core/job/blame/diagnoses.h"
 #include "supervisor/core/job/blame/remedies.h"
@@ -56,7 +57,7 @@ class Running {
   Remedies& remedies_;
   Updates& updates_;
   Growth& growth_;
-  base::Nanos uptime_due_{};  // then uptime counts as progress
+  base::Nanos uptime_due_{};  // when uptime next counts as progress
 };
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// The orders that start workers, and which supervisor gave them: workers that another one ordered
-// must not be taken for ours (Job::is_foreign).
+// The orders that start workers, and which supervisor gave them: workers that another supervisor
+// ordered must not be taken for ours (Job::is_foreign).
 
 #include <algorithm>
 #include <cstdint>
@@ -31,13 +31,13 @@ class StartOrders {
   void set_port(std::uint32_t port) { port_ = port; }
   void begin_attempt();
   void send_all();
-  // Sends the orders again, to nodes that still have workers. An agent that has carried its order
-  // out starts nothing again.
+  // Sends the orders again, to nodes that still have workers. An agent that has carried out its
+  // order starts nothing again.
   void repeat();
-  // Once all copies are saved: tells the workers that waited for that.
+  // Once the copies that workers wait for are saved: tells the workers.
   void release();
 
-  // The incarnation of the supervisor: 1, and at least one more with each that takes over.
+  // The incarnation of the supervisor: 1, and at least one more after each takeover.
   [[nodiscard]] std::uint32_t incarnation() const { return incarnation_; }
   void take_over(std::uint32_t incarnation) {
     incarnation_ = std::max(incarnation_ + 1, incarnation);
@@ -65,7 +65,7 @@ class StartOrders {
   const Restarts& restarts_;
   Copies& copies_;
   std::uint32_t port_ = 0;
-  AttemptOrders attempt_orders_;  // of attempts up to the present one, once that is started
+  AttemptOrders attempt_orders_;  // of attempts up to the present one, once it is started
   std::uint32_t incarnation_ = 1;
 };
 

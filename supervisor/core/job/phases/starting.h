@@ -1,5 +1,5 @@
 #pragma once
-// From a group to running workers: a port is reserved (kReserving), workers start (kStarting).
+// From a group to running workers: a port is reserved (kReserving), then workers start (kStarting).
 
 #include <string>
 #include <vector>
@@ -57,7 +57,7 @@ class Starting {
   void worker_started(const Event& event);
   void start_failed(const Event& event);
   void overdue(const Event& event);
-  void check_all_started();  // → kRunning, if that is so
+  void check_all_started();  // → kRunning, if all have started
 
   template <class V>
   void fields(V& v) {

@@ -1,5 +1,5 @@
 #pragma once
-// The orders that stop workers, their grace period, and the workers that had to be killed after it.
+// The orders that stop workers, their grace period, and which workers had to be killed after it.
 
 #include <vector>
 
@@ -15,16 +15,17 @@ class StopOrders {
   StopOrders(Orders& orders, const JobSpec& spec, const Nodes& nodes, const Workers& workers)
       : orders_(orders), spec_(spec), nodes_(nodes), workers_(workers) {}
 
-  // A stop begins, whose grace period ends at `at`.
+  // A stop begins. Its grace period ends at `at`.
   void kill_at(base::Nanos at);
-  // The same, but never later than before; true: sooner.
+  // Ends the grace period at `at` if that is sooner than before. True: it is sooner.
   bool hasten(base::Nanos at);
-  // Workers that save by themselves are not signalled.
+  // `save_first`: workers that save by themselves get no signal.
   void save_first(bool save_first) { save_first_ = save_first; }
   void send(int signal, StopReason reason);
-  void arm();  // the deadline of the stop under way
+  void arm();  // sets the deadline of the stop under way
   void note_exit(const WorkerExited& exited);
-  // Once per stop, when all workers are gone. A stop without a grace period tells nothing.
+  // Reports the workers that were killed after the grace period. To be called once per stop, when
+  // all workers are gone. Reports nothing for a stop without a grace period.
   void tell_killed();
 
   template <class V>
@@ -42,7 +43,7 @@ class StopOrders {
   base::Nanos kill_at_{};
   bool save_first_ = false;
   bool kills_at_once_ = false;
-  std::vector<base::Rank> killed_;  // when the grace period was over, in order
+  std::vector<base::Rank> killed_;  // after the grace period, ascending
 };
 
 }  // namespace robustrun::supervisor

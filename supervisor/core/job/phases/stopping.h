@@ -1,5 +1,5 @@
 #pragma once
-// From the first fault of an attempt until nothing of it is left.
+// From the first fault of an attempt until nothing of the attempt is left.
 
 #include <optional>
 
@@ -50,17 +50,18 @@ class Stopping {
         conclusion_(conclusion) {}
 
   void break_down(Fault fault, FaultNotes notes);  // → kStopping
+  // `explains_root`: the fault caused the present root (Outage::add).
   void add_fault(Fault fault, bool explains_root = false);
   // Whether the loss of this machine explains the failure that the outage began with. `last_word`:
-  // when the machine was last heard of.
+  // when the machine was last heard of; none: unknown.
   [[nodiscard]] bool explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const;
   // Decides what follows, if nothing of the attempt is left.
   void conclude_if_gone();
   [[nodiscard]] FaultContext context(base::NodeId node) const;
-  // As far as is known now.
+  // Whether a restart will follow, as far as is known now.
   [[nodiscard]] bool will_restart() const;
   [[nodiscard]] StopReason stop_reason() const;
-  // A worker asked by its exit code that the job is not requeued.
+  // A worker asks by its exit code not to requeue the job: the run ends.
   void do_not_requeue(const Event& event);
 
   void worker_exited(const Event& event);

@@ -1,6 +1,6 @@
 #pragma once
-// What follows when nothing of an attempt is left: a restart, or the end of the run. Changes
-// nothing.
+// Decides what follows when nothing of an attempt is left: a restart, or the end of the run. It
+// only decides; Conclusion acts.
 
 #include <string>
 
@@ -47,7 +47,8 @@ class Verdicts {
   const Joining& joining_;
 };
 
-// What the next hang in the same line of the script leads to; empty: the fault is no such hang.
+// What the next hang at the same place of the script leads to. Empty: the fault is no hang in the
+// script.
 [[nodiscard]] std::string hangs_in_words(const Fault& root);
 
 }  // namespace robustrun::supervisor

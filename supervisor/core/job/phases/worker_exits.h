@@ -1,5 +1,5 @@
 #pragma once
-// Workers that end while an attempt starts or runs: success of the run, or the end of the attempt.
+// Workers that end while an attempt starts or runs: the run succeeds, or the attempt ends.
 
 #include <string>
 #include <vector>
@@ -35,7 +35,8 @@ class WorkerExits {
 
   void exited(const Event& event);
   void gone(const Event& event);
-  // All workers have finished, or only linger. `note`: added to the decision's text.
+  // All workers have finished, or only some of their processes are left. `note`: added to the
+  // decision's text.
   void succeed(const std::string& note, std::vector<std::string> evidence);
 
  private:

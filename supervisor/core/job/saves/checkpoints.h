@@ -21,17 +21,18 @@ class Checkpoints {
   void begin_attempt() { resume_.begin_attempt(); }
   [[nodiscard]] const ResumePoint& resume_point() const { return resume_; }
 
-  // Whether the checkpoint is set aside after this outage: after `poison_after` failures; after a
-  // metric fault (Rule::kMetricFault) at once, as the wrong numbers are in the checkpoint already.
+  // Whether the checkpoint is set aside after this outage. A metric fault (Rule::kMetricFault) is
+  // enough, as the wrong numbers are in the checkpoint already. Otherwise it takes
+  // Policy::poison_after failures.
   [[nodiscard]] bool blames(const Outage& outage) const;
-  // Counts the outage against the checkpoint, and orders to set it aside if that is enough. The
-  // next attempt waits in kBackoff for the answer.
+  // Counts the outage against the checkpoint, and orders to set the checkpoint aside if blames().
+  // The next attempt waits in kBackoff for the answer.
   void judge(const Outage& outage);
   [[nodiscard]] bool is_demoting() const { return resume_.is_demoting(); }
   void repeat_demotion() { orders_.give(demotion_order()); }
-  // The answer; false: not to the newest order.
+  // Takes the answer. False: it does not answer the newest order.
   bool take_demoted(const Event& event);
-  void end_demotion();  // without an answer
+  void end_demotion();  // without an answer: the checkpoint may be used again
 
   template <class V>
   void fields(V& v) {

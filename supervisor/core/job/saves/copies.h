@@ -1,11 +1,11 @@
 #pragma once
-// Copies in the memory of other nodes: before the workers start, which node keeps whose; before the
-// next attempt, saving the copies of lost nodes.
+// Copies of workers' states in the memory of other nodes. Before the workers start: which node
+// keeps whose copies. Before the next attempt: the copies of lost nodes are saved.
 //
 // Saves that agents have not finished when the next attempt begins do not delay it: its workers
-// start, and wait only before they load or save. This wait is needed because a session that claims
-// the directories ends the commits of earlier sessions (checkpoint/store/fence.h), to which these
-// copies belong. Agents bound the wait, so it needs no deadline here.
+// start, and wait only before they load or save. They must wait, because an attempt that claims the
+// checkpoint directories makes commits of earlier attempts fail (checkpoint/store/fence.h), and
+// these copies belong to an earlier attempt. Agents bound the wait, so it needs no deadline here.
 
 #include <string>
 
@@ -30,38 +30,40 @@ class Copies {
 
   // Asks which node is to keep whose copies, unless that is known for this group.
   void ask();
-  // Another attempt begins: its workers' copies belong to it.
+  // An attempt begins. Sends the new routes of copies, and makes the workers wait if saves still go
+  // on.
   void begin_attempt();
-  // Tells the agents where copies go, and where they come from.
+  // Sends the routes: where copies go, and where they come from.
   void place();
   // The node has no workers any more; its agent may still save their copies.
   void note_gone(base::NodeId node, const WorkersGone& gone);
-  // The node's agent is gone, with what it kept.
+  // The node's agent is gone, with the copies that it kept.
   void lose(base::NodeId node) { map_.lose(node); }
 
-  // Orders keepers to save the copies of nodes that are gone, or that take no part any more and may
-  // not have saved them all. No worker may run: then it is known which nodes are gone.
+  // Orders keepers to save the copies of nodes that are lost, or that take no part any more and are
+  // not saving them. Requires that no worker runs: only then is it known which nodes are lost.
   void save_held();
-  void repeat_saves();  // the open orders
-  // An answer to such an order; false: none waits for it.
+  void repeat_saves();  // gives the open orders again
+  // Takes the answer to a SaveHeldCopies order. False: no order waits for it.
   bool take_saved(const Event& event);
-  // A save that was going on is over; false: known already.
+  // A save that was not finished in time is over. False: known already.
   bool note_save_over(const Event& event) { return map_.take(body<SavingOver>(event), event.node); }
-  void give_up_on(base::NodeId keeper);  // it is lost, too
-  void end_saving();  // without the answers that are still open
-  // Answers are open.
+  void give_up_on(base::NodeId keeper);  // the keeper is lost, too
+  void end_saving();  // answers that are still open are not awaited any more
+  // Whether answers to SaveHeldCopies orders are awaited.
   [[nodiscard]] bool is_saving() const { return map_.is_saving(); }
-  // A node that takes no part any more saves its own copies.
+  // Whether a node that takes no part any more is saving its own copies.
   [[nodiscard]] bool is_leaver_saving() const;
-  // An agent died while it saved: see save_held().
+  // Whether an agent died while it saved copies: then save_held() must be called again.
   [[nodiscard]] bool is_cut_off() const { return map_.is_cut_off; }
 
-  // The attempt's workers wait for saves that still go on, before they load.
+  // Whether the attempt's workers wait, before they load, for saves that still go on.
   [[nodiscard]] bool are_awaited() const { return map_.is_awaited; }
-  // True once, when these saves are over.
+  // True once, when the saves that workers wait for are over.
   bool end_wait();
 
-  // Why a machine should not be taken from the job just now; empty: it may be.
+  // Why no machine should be taken from the job now: some ranks have no copy on another node.
+  // Empty: a machine may be taken.
   [[nodiscard]] std::string unsecured_in_words() const;
 
   template <class V>

@@ -3,9 +3,10 @@
 // job's memory.
 //
 // A complete checkpoint may still be bad: saved after the numbers went wrong, or in a state that
-// the script cannot continue from. This shows only after a resume. A checkpoint after which the job
-// failed soon, too often, and through no machine's fault is demoted: it is marked, so that the next
-// attempt uses the next older one (SCR does the same after a failed restart).
+// the script cannot continue from. This shows only after a resume. If the job fails soon after a
+// resume, too often, and not because of a machine, then the checkpoint is demoted: it is marked, so
+// that the next attempt uses the next older one. SCR (the Scalable Checkpoint/Restart library) does
+// the same after a failed restart.
 
 #include <cstdint>
 #include <optional>
@@ -22,30 +23,33 @@ class ResumePoint {
  public:
   // Another attempt begins: nothing is loaded yet.
   void begin_attempt();
-  // True for a load of another checkpoint than loaded(), which is worth a report.
+  // Takes a load or a commit. True for a load of another checkpoint than loaded(), which is worth a
+  // report.
   bool take(const CheckpointNoted& noted, base::NodeId node);
 
-  // The last checkpoint that this attempt loaded; none: it began anew, or reported none.
+  // The last checkpoint that this attempt loaded. None: it began anew, or reported none.
   [[nodiscard]] const std::optional<CheckpointId>& loaded() const { return loaded_; }
   // The checkpoint that was committed last, in this attempt or an earlier one.
   [[nodiscard]] const std::optional<CheckpointId>& committed() const { return committed_; }
   // Failures soon after a resume from loaded(), so far.
   [[nodiscard]] std::uint32_t failures() const;
   [[nodiscard]] const std::vector<std::string>& directories() const { return directories_; }
-  // The node that reported the load: it reaches the directories.
+  // The node that reported the load. It can reach the directories.
   [[nodiscard]] base::NodeId node() const { return node_; }
-  // Whether this checkpoint was demoted: failures after it are then not counted.
+  // Whether this checkpoint was demoted. Failures after a resume from it are then not counted.
   [[nodiscard]] bool is_demoted(const CheckpointId& id) const;
 
   void count_failure();  // against loaded()
-  // Marks loaded() as demoted and numbers a new order() for it, which the caller sends to the agent
-  // of `asked`.
+  // Marks loaded() as demoted, and gives the order a new number, order(). The caller sends the
+  // order to the agent of `asked`.
   void begin_demotion(base::NodeId asked);
-  // True while that order's answer is awaited.
+  // Whether the answer to order() is awaited.
   [[nodiscard]] bool is_demoting() const { return demoting_; }
-  // The answer has come, or is no longer waited for. `is_marked` false: the checkpoint may be used,
-  // and demoted, again. Returns false if the answer is not to the newest order.
+  // The answer has come, or is not awaited any more. If not `is_marked`, the checkpoint may be
+  // used, and demoted, again. False: the answer is not to the newest order.
   bool end_demotion(std::uint64_t order, bool is_marked);
+  // Of the newest demotion: the number of the order, the node, and (while is_demoting()) the
+  // checkpoint.
   [[nodiscard]] std::uint64_t order() const { return order_; }
   [[nodiscard]] base::NodeId asked() const { return asked_; }
   [[nodiscard]] const CheckpointId& demoting() const { return records_.front().id; }
@@ -81,7 +85,7 @@ class ResumePoint {
   std::vector<std::string> directories_;
   base::NodeId node_;
   std::optional<CheckpointId> committed_;
-  std::vector<Record> records_;  // newest failure first, at most kSuspectCheckpointsMax
+  std::vector<Record> records_;  // the newest failure first, at most kSuspectCheckpointsMax
   std::uint64_t order_ = 0;
   bool demoting_ = false;
   base::NodeId asked_;
