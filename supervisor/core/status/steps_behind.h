@@ -7,8 +7,8 @@
 
 namespace robustrun::supervisor {
 
-// Ranks are read at slightly different moments: a step apart is together, and so is what takes less
-// than five seconds.
+// A rank is behind if it lacks at least two steps to the median, and at least as many steps as take
+// five seconds. Smaller distances come from reading the ranks at slightly different moments.
 class StepsBehind {
  public:
   explicit StepsBehind(const RunStatus& status);
@@ -17,7 +17,7 @@ class StepsBehind {
 
  private:
   std::uint64_t median_ = 0;
-  double least_ = 0;  // so many steps are behind
+  double least_ = 0;  // a rank that lacks so many steps is behind
 };
 
 }  // namespace robustrun::supervisor

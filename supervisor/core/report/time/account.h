@@ -79,8 +79,7 @@ struct TimeReport {
 // When an attempt began to train, and when its first trouble began, was noticed and was answered;
 // times of the supervisor's clock.
 struct AttemptMoments {
-  std::optional<base::Nanos>
-      work;  // its first step; in runs without steps, the script's first line
+  std::optional<base::Nanos> work;  // its first step; in runs without steps, its script's start
   std::optional<base::Nanos> began;  // something went wrong
   std::optional<base::Nanos> known;  // it was noticed
   std::optional<base::Nanos> acted;  // a decision answered it
