@@ -80,7 +80,7 @@ inline constexpr std::chrono::seconds kJobEndMoved{30};  // a smaller change of 
 inline constexpr std::chrono::hours kJobEndMax{24 * 366 * 10};  // a later end is a wrong answer
 // driver/replacements.h: how long nodes are missing before a job is queued.
 inline constexpr std::chrono::seconds kReplacePatience{10};
-inline constexpr std::chrono::seconds kReplaceLook{5};  // the longest time between checks of this
+inline constexpr std::chrono::seconds kReplaceLook{5};  // the longest time between two checks
 // From a job's start until its agent must have joined; how long its node may be without work.
 inline constexpr std::chrono::seconds kReplaceJoinMax{120};
 // The wait after a refusal doubles from the first to the maximum.
@@ -177,15 +177,16 @@ inline constexpr std::uint64_t kPaceStepsMin = 3;
 inline constexpr std::size_t kPaceWindowsToLearn = 8;
 inline constexpr std::size_t kPaceWindowsKept = 50;
 inline constexpr std::int64_t kPacePerCent = 100;
-// A step is slow if it takes this much more than usual.
+// A step is slow if it takes so many per cent more time than usual.
 inline constexpr std::int64_t kPaceSlowerPerCent = 30;
-// A slow group has recovered once a step takes at most this part of its former usual time.
+// A slow group has recovered once a step takes at most so many per cent of its former usual time.
 inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
 // pace_looks.h: from the first step to the first look, and the longest time between later looks.
 inline constexpr std::chrono::seconds kPaceLookFirst{10};
 inline constexpr std::chrono::seconds kPaceLookLater{60};
 inline constexpr std::chrono::seconds kPaceLookAgain{3};  // to the look that must confirm a finding
-inline constexpr std::chrono::seconds kPaceHaste{12};  // of looks because collectives became slower
+// How long looks come sooner after collectives became slower.
+inline constexpr std::chrono::seconds kPaceHaste{12};
 // The least time between looks is this for each rank, so that the load does not grow with the job.
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // bandwidth_watch.h: combinations of a communicator, a kind and a size of collectives.
@@ -194,8 +195,7 @@ inline constexpr std::size_t kBandwidthRowsMax = 64;  // shown
 inline constexpr std::size_t kBandwidthRowsJournaled = 32;
 inline constexpr std::size_t kBandwidthNameBytes = 64;
 inline constexpr std::chrono::seconds kBandwidthStale{12};  // older reports do not count
-// hang_watch.h. Shorter waits are normal (Mycroft, arXiv 2509.03018, counts stragglers from 1 s
-// on).
+// hang_watch.h: shorter waits are normal (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
 // A process that lingers after its script returned is reported after this time.
 inline constexpr std::chrono::seconds kLateEndSaidAfter{20};

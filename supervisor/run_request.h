@@ -63,7 +63,7 @@ struct NetworkPlan {
   std::string interface;  // --iface; empty: the interface of the connection to the supervisor
   std::uint16_t port = 0;  // of the control channel; 0: any
   std::string run_id;  // the run that agents ask to join
-  std::string secret;  // of the users (--secret-file); empty: the supervisor makes one
+  std::string secret;  // shared by the users (--secret-file); empty: the supervisor makes one
   bool insecure = false;  // --insecure-rdzv: any host that reaches the port may join
   bool munge = false;  // hosts that join by themselves prove by munge that their user is ours
   std::string build;  // base/core/build_id.h; empty: not compared
@@ -74,7 +74,7 @@ struct NetworkPlan {
   std::string count_interpreter;
   LeaseTimes lease;
   launcher::SlurmOptions slurm;  // kSlurm
-  launcher::BatchJob batch;  // the job in which the run is, of another scheduler than Slurm
+  launcher::BatchJob batch;  // the run's job if its scheduler is not Slurm
   // Open groups and --replace: path of the file with the join token and our addresses; empty: hosts
   // get these in another way.
   std::string invitation;
@@ -142,8 +142,7 @@ struct CiPlan {
   }
 };
 
-// The signals of the batch system to its job, in which the run is
-// (launcher/allocation/batch_job.h).
+// The signals that the batch system sends to the run's job (launcher/allocation/batch_job.h).
 struct BatchSignals {
   std::string system;  // "Grid Engine"; empty: none, or Slurm
   std::vector<int> warnings;  // other signals than SIGTERM that end the run as SIGTERM does

@@ -1,9 +1,8 @@
 #pragma once
-// Admission of agents on other machines: the run's certificate authority, its listener, and the
-// credential that each launched agent gets (wire/tls/credential.h).
+// Admission of agents that connect over the network: the run's certificate authority, its listener,
+// and the credential that each launched agent gets (wire/tls/credential.h).
 //
-// One per run that spans machines, on the driver's loop. Its Host decides which agents are
-// admitted.
+// One per run with such agents, on the driver's loop. Its Host decides which agents are admitted.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

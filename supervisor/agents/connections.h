@@ -43,7 +43,7 @@ class AgentConnections {
     std::function<void(base::NodeId, wire::Message)> on_message;
     // The agent's Hello was accepted. `is_again`: it had joined before, and may have missed orders.
     std::function<void(base::NodeId, bool is_again)> on_connected;
-    // The connection to an agent on another machine broke; it may come back.
+    // The connection to an agent over the network broke; it may come back.
     std::function<void(base::NodeId, const std::string& why)> on_broken;
     std::function<void(base::NodeId, AgentLost)> on_lost;
     // After end(): a connection or an agent's process has ended.
@@ -65,7 +65,7 @@ class AgentConnections {
     // The authority of the supervisor that this one takes over from; null: there was none.
     const RunAuthority* before = nullptr;
   };
-  // Listens for agents of other machines, if there are any.
+  // Listens for agents that connect over the network, if there are any.
   base::Status listen(Admission admission);
   // What a supervisor needs to take the run over from this one; nullopt without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
@@ -74,9 +74,9 @@ class AgentConnections {
 
   void perform(const LaunchAgent& action);
   // Takes over a node of an earlier supervisor. If its agent had joined, the agent must connect
-  // within LeaseTimes::lost_after; on this machine it is lost at once.
+  // over the network within LeaseTimes::lost_after. In a run without a network it is lost at once.
   void perform(const AdoptNode& action);
-  // An agent of another machine has connected.
+  // An agent has connected over the network.
   void admit(const wire::PeerName& peer, wire::Hello hello, std::shared_ptr<wire::Channel> channel);
   // A machine asks to join: returns its node and generation, or why it is refused.
   base::Result<std::pair<base::NodeId, base::Generation>> take_volunteer(
@@ -94,7 +94,7 @@ class AgentConnections {
   // The agents obey another supervisor. Closes their connections, and lets them outlive this
   // process.
   void leave_to_successor();
-  // Whether no agent process that was launched here and no connection is left.
+  // Whether no launched agent and no connection is left.
   [[nodiscard]] bool have_left() const;
 
  private:
@@ -119,7 +119,7 @@ class AgentConnections {
   launcher::AgentLauncher& launcher_;
   const Hands hands_;
   Admission admission_;
-  std::unique_ptr<AgentListener> listener_;  // null: all agents are on this machine
+  std::unique_ptr<AgentListener> listener_;  // null: no agent connects over the network
   bool is_over_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -44,7 +44,7 @@ class Leases {
   void begin();
   void end();
   // Makes the node suspect and asks its machine on the second channel. Does nothing if the node is
-  // suspect already, or is this machine.
+  // suspect already, or if agents do not connect over the network.
   void suspect(base::NodeId node, const std::string& why);
 
  private:

@@ -53,7 +53,7 @@ class NodeTable {
     for (std::uint32_t i = 0; i < links_.size(); ++i) what(base::NodeId{i}, links_[i]);
   }
 
-  // Agents are on other machines and may reconnect: the orders of an attempt are kept to be
+  // Agents connect over the network and may reconnect: the orders of an attempt are kept to be
   // repeated.
   void keep_orders() { keeps_orders_ = true; }
   [[nodiscard]] bool keeps_orders() const { return keeps_orders_; }

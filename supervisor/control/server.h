@@ -2,8 +2,8 @@
 // The running supervisor's server for other commands of this user: a private unix socket, whose
 // path is in the file `control` in the run directory.
 //
-// A table has one row for each "command" of a request. Owned by driver/run_control.h, on the
-// driver's loop. Format and limits: docs/formats/control-socket.md.
+// A table has a row for each "command" that a request may name. Owned by driver/run_control.h, on
+// the driver's loop. Format and limits: docs/formats/control-socket.md.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -19,7 +19,7 @@ namespace robustrun::supervisor {
 
 class ControlServer {
  public:
-  // A row calls it once, from within `answer` or later, with a whole JSON object.
+  // Row::answer calls its `reply` once, at once or later, with a whole JSON object.
   using Reply = base::RequestSocket::Reply;
   struct Row {
     std::string command;

@@ -89,7 +89,7 @@ struct Reading {
   base::Nanos at{};
   std::uint32_t attempt = 0;
   std::uint64_t steps = 0;  // of this attempt
-  std::optional<std::int64_t> step;  // the training step that the script reported
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
   std::optional<double> rate;  // steps per second since the reading before
   std::vector<double> values;  // by RunHistory::metrics; NaN: not reported
 };

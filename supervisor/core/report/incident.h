@@ -52,7 +52,7 @@ struct Incident {
   std::vector<std::string> alternatives;  // what was not done, and why (Decision)
   std::vector<Phase> phases;  // of the recovery; empty: none took place
   base::Nanos recovery{};  // all phases but "catch up"
-  // Numbers of training steps, as the script reports them.
+  // Numbers of training steps, from the script or its optimizer.
   std::optional<std::int64_t> step_before;  // last step known before the incident
   std::optional<std::int64_t> step_after;  // first step after the restart
   std::optional<std::int64_t> steps_lost;  // how many were done again

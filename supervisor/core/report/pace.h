@@ -47,9 +47,9 @@ inline constexpr std::string_view kStepsTotal = "steps_total";
 // that of the metric kStepsTotal. nullopt: neither is known.
 [[nodiscard]] std::optional<std::uint64_t> step_goal(std::optional<std::uint64_t> stop_after_steps,
                                                      const std::vector<wire::Metric>& metrics);
-// The time until `goal` (step_goal()) is reached at this rate, from `step`, the script's own number
-// of the last step; if the script has no such numbers, from the count `steps`. nullopt: there is no
-// goal, it is reached, or the rate gives no sensible time.
+// The time until `goal` (step_goal()) is reached at this rate. `step`: number of the last step; if
+// unknown, the count `steps` is used. nullopt: there is no goal, it is reached, or the rate gives
+// no sensible time.
 [[nodiscard]] std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal,
                                                    std::uint64_t steps,
                                                    std::optional<std::int64_t> step,

@@ -83,7 +83,7 @@ struct RunReport {
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;  // the last training step, as the script numbers it
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
   std::vector<wire::Metric> metrics;  // the newest values
   // Lists of what happened are in order of time.
   std::vector<Incident> incidents;

@@ -8,10 +8,11 @@
 //                      section 4.1). Both must last: single spikes are normal in healthy training,
 //                      and a loss scaler that searches its scale makes gradients overflow in
 //                      several steps in a row.
-// steps per second,    The alarm is raised when the median of a window of readings is worse than
-// mfu                  the median of the windows before by more than the noise, which is their
-//                      median absolute deviation. A pause for a checkpoint or an evaluation is one
-//                      long step among many and does not change a median.
+// steps per second,    The alarm is raised when the median of a window of readings is clearly worse
+// mfu                  than the median of the windows before: by a fixed factor, and by several
+// times
+//                      their median absolute deviation. A pause for a checkpoint or an evaluation
+//                      is one long step among many and does not change a median.
 //
 // A metric's name tells its role (metric_role()). Metrics of other roles are not watched.
 //

@@ -159,7 +159,7 @@ struct RunStatus {
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
   std::uint64_t steps = 0;  // least of all ranks, in this attempt
-  std::optional<std::int64_t> step;  // the last training step, as the script numbers it
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // time since the last step
   std::vector<wire::Metric> metrics;  // the newest values

@@ -7,8 +7,9 @@
 
 namespace robustrun::supervisor {
 
-// A rank is behind if it lacks at least two steps to the median, and at least as many steps as take
-// five seconds. Smaller distances come from reading the ranks at slightly different moments.
+// A rank is behind if it has done at least two steps less than the median, and at least as many
+// less as the run does in five seconds. Smaller distances come from reading ranks at different
+// moments.
 class StepsBehind {
  public:
   explicit StepsBehind(const RunStatus& status);
@@ -17,7 +18,7 @@ class StepsBehind {
 
  private:
   std::uint64_t median_ = 0;
-  double least_ = 0;  // a rank that lacks so many steps is behind
+  double least_ = 0;  // a rank with so many steps less than the median is behind
 };
 
 }  // namespace robustrun::supervisor
