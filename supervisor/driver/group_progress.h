@@ -38,7 +38,8 @@ class GroupProgress {
   // Journals the newest state every kSummaryInterval from now on, until end().
   void begin() { arm_summary(); }
   void end() { summary_timer_.cancel(); }
-  // `began`: before the attempt's first worker started. No save can be longer than the time since.
+  // `began`: a time before the attempt's first worker started. No save can have taken longer than
+  // the time since then.
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size, base::Nanos began);
   // To be called several times a second.
   void watch();

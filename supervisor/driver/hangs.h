@@ -49,7 +49,7 @@ class Hangs {
   void on_report(base::NodeId node, const wire::Overdue& report);
   void on_report(base::NodeId node, const wire::BandwidthReport& report);
   [[nodiscard]] const BandwidthWatch& bandwidth() const { return bandwidth_; }
-  // A worker of the current attempt has ended with 0.
+  // A worker of the current attempt has ended well.
   void note_ended() { watch_.note_ended(clock_.now()); }
 
  private:

@@ -25,8 +25,8 @@
 // and case 4 does not apply; otherwise an intended pause could be convicted three times in one
 // line, which ends the run (crash loop).
 //
-// Rule R12 of docs/diagnosis.md is no hang: the script of a process has returned, but the process
-// lingers, and every other process has ended or lingers, too. No attempt fails. It is reported
+// Rule R12 of docs/diagnosis.md is about a process that lingers: its script has returned, and every
+// other process has ended or lingers, too. This is no hang, and no attempt fails. It is reported
 // after kLateEndSaidAfter. After --hang-timeout the process is ended if its exit handlers have run
 // and it does nothing; the run then counts as succeeded.
 //

@@ -2,9 +2,9 @@
 // Whether a group does its steps more slowly than it used to. Pure; the caller gives the time.
 //
 // Steps are counted in windows. A window is slow if its mean time per step is more than
-// kPaceSlowerPerCent longer than the median of the windows before. The group is slow after several
-// slow windows in a row. (Mycroft, arXiv 2509.03018 section 4.3, waits until the time has doubled;
-// GREYHOUND takes 10 %.)
+// kPaceSlowerPerCent per cent longer than the median of the windows before. The group is slow after
+// several slow windows in a row. (Mycroft, arXiv 2509.03018 section 4.3, waits until the time has
+// doubled; GREYHOUND takes 10 %.)
 
 #include <cstdint>
 #include <deque>

@@ -39,7 +39,8 @@ struct RankStatus {
   std::int32_t pid = 0;  // on its node; 0: not started
   // Only a supervisor that answers knows these:
   std::uint64_t steps = 0;  // in this attempt
-  std::optional<std::int64_t> step;  // the script's own number
+  // The number of its last step, from the script or its optimizer.
+  std::optional<std::int64_t> step;
   base::Nanos data_waited{};  // for training data, in this attempt
   std::optional<base::Nanos> data_waiting{};  // of the current wait for data; nullopt: no wait
   std::string data_place{};  // of the current wait: "source web, /data/web-0.bin"; empty: unknown

@@ -22,8 +22,8 @@ enum class Spent : std::uint8_t {
   kProductive,   // training that did not have to be done again
   kStalled,      // a hang that ended by itself, or has no known end
   kDetecting,    // from a failure until it was noticed
-  kLocalizing,   // from then until the decision about it
-  kRestarting,   // from then until the first step of the next attempt
+  kLocalizing,   // from that moment until the decision about it
+  kRestarting,   // from the decision until the first step of the next attempt
   kRecomputing,  // steps that had been done before the failure
   kEnding,       // after the last decision of a run that did not succeed
   kRunning,      // the script's own code, in a run without known steps
