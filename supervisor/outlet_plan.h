@@ -1,5 +1,6 @@
 #pragma once
-// Where a run publishes metrics, events and incidents, for programs and for people (outlets.h).
+// Where a run publishes metrics, events and incidents, for programs and for people
+// (outlets/outlets.h). Plain data.
 
 #include <cstdint>
 #include <string>
@@ -9,11 +10,11 @@
 
 namespace robustrun::supervisor {
 
-// Where notices about the run go (--notify). The address is a secret, but for kMail.
+// A target of notices about the run (--notify). The address is a secret, except for kMail.
 struct NotifyTarget {
   enum class Kind : std::uint8_t { kSlack, kTeams, kWebhook, kNtfy, kMail };
   Kind kind = Kind::kWebhook;
-  std::string address;  // an http(s) URL; of kMail a mail address
+  std::string address;  // an http(s) URL; for kMail a mail address
   template <class V>
   void fields(V& v) {
     v(1, "kind", kind);
@@ -23,7 +24,7 @@ struct NotifyTarget {
 
 struct NotifyPlan {
   std::vector<NotifyTarget> targets;
-  base::Nanos stalled_after{};  // time without a step until a notice; 0: never
+  base::Nanos stalled_after{};  // a notice is sent after this time without a step; 0: never
   std::string sendmail;  // absolute path; for kMail
   std::string authorities;  // file of certificate authorities; empty: the system's
   template <class V>
@@ -39,7 +40,8 @@ struct NotifyPlan {
 struct BadNodePlan {
   enum class Action : std::uint8_t { kNone, kCommand, kDrain, kComment };
   Action action = Action::kNone;
-  // kCommand: the user's; else scontrol and "update". [0] is an absolute path.
+  // The command to run: the user's for kCommand, otherwise scontrol and "update". [0] is an
+  // absolute path.
   std::vector<std::string> argv;
   std::string job;  // kComment: the Slurm job
   template <class V>
@@ -55,7 +57,7 @@ struct OutletPlan {
   std::uint16_t metrics_port = 0;        // 0: any free one
   std::string metrics_file;              // absolute path; empty: none
   std::string events_file;               // absolute path; empty: none
-  int events_fd = -1;  // instead of the file; not saved, as it is this process's
+  int events_fd = -1;  // a descriptor of this process instead of the file; not saved
   std::vector<std::string> on_incident;  // argv, [0] an absolute path; empty: none
   NotifyPlan notify;
   BadNodePlan on_bad_node;

@@ -1,5 +1,5 @@
 #pragma once
-// Everything that placement needs during a run: made by cli/, used by the supervisor at the start
+// Everything that placement needs during a run. cli/ makes it; the supervisor uses it at the start
 // and at every restart. Plain data.
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace robustrun::supervisor {
 struct PlacementRequest {
   // false: nodes keep their order; `cluster` then serves to choose keepers and to show racks.
   bool enabled = false;
-  // The machines of the run: by NodeId if hosts are named. In an open group (no hosts are named,
-  // nodes join by themselves): all machines that are described, to be found by name.
+  // If hosts are named: the machines of the run, by NodeId. In an open group, where nodes join by
+  // themselves: all machines that the topology describes, to be found by name.
   topo::Cluster cluster;
-  topo::Parallel parallel;  // not resolved: the world may change
+  topo::Parallel parallel;  // not resolved (topo::resolve()), as the number of ranks may change
   topo::Objective objective;
   topo::Rerank rerank = topo::Rerank::kNever;  // --rerank
   topo::MovingCosts costs;
   std::string first;  // name of the node for place 0 (--rank0); empty: any
-  // Where the nodes' order is already a placement: how it was found, and the cost of the natural
-  // order (Cost::worst). For people.
+  // For people, if the nodes' order is already a placement: how it was found, and the cost of the
+  // natural order (Cost::worst).
   std::string how;
   std::optional<std::int64_t> natural_cost;
   template <class V>

@@ -16,6 +16,7 @@
 
 namespace robustrun::supervisor {
 
+// Where a worker's stdout and stderr go.
 struct StreamRoutes {
   wire::StreamRoute out = wire::StreamRoute::kFileAndConsole;
   wire::StreamRoute err = wire::StreamRoute::kFileAndConsole;
@@ -59,23 +60,23 @@ struct NetworkPlan {
   Launch launch = Launch::kSocketPair;
   std::vector<launcher::Host> hosts;   // kSsh, kSlurm: by NodeId
   launcher::SshOptions ssh;
-  std::string interface;  // --iface; empty: that of the connection to the supervisor
+  std::string interface;  // --iface; empty: the interface of the connection to the supervisor
   std::uint16_t port = 0;  // of the control channel; 0: any
   std::string run_id;  // the run that agents ask to join
-  std::string secret;  // the users' (--secret-file); empty: one is made
+  std::string secret;  // shared by the users (--secret-file); empty: the supervisor makes one
   bool insecure = false;  // --insecure-rdzv: any host that reaches the port may join
   bool munge = false;  // hosts that join by themselves prove by munge that their user is ours
   std::string build;  // base/core/build_id.h; empty: not compared
   std::string command_digest;  // of the script and its arguments; empty: not compared
-  // What every host counts to get its number of workers, and the interpreter for that
-  // (wire/tls/credential.h); empty where NodeSpec::slots has the number.
+  // What every host counts to find its number of workers, and the interpreter that it uses to count
+  // (wire/tls/credential.h); empty if NodeSpec::slots has the number.
   std::string count;
   std::string count_interpreter;
   LeaseTimes lease;
   launcher::SlurmOptions slurm;  // kSlurm
-  launcher::BatchJob batch;  // the job of another scheduler than Slurm that the run is in
+  launcher::BatchJob batch;  // the run's job if its scheduler is not Slurm
   // Open groups and --replace: path of the file with the join token and our addresses; empty: hosts
-  // got these otherwise.
+  // get these in another way.
   std::string invitation;
   std::uint64_t copies_rate =
       0;  // bytes/s of copies to peers (--copies-rate); 0: the agents' choice
@@ -104,7 +105,7 @@ struct NetworkPlan {
   }
 };
 
-// What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
+// What is done about hangs (supervisor/watch/hang_watch.h).
 struct HangPolicy {
   bool act = true;  // false: hangs are only reported (--hang-timeout=0, as in compat mode)
   base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: ends a hang in any case
@@ -141,10 +142,10 @@ struct CiPlan {
   }
 };
 
-// How the batch system whose job this is signals it (launcher/allocation/batch_job.h).
+// The signals that the batch system sends to the run's job (launcher/allocation/batch_job.h).
 struct BatchSignals {
   std::string system;  // "Grid Engine"; empty: none, or Slurm
-  std::vector<int> warnings;  // besides SIGTERM: each ends the run as SIGTERM does
+  std::vector<int> warnings;  // other signals than SIGTERM that end the run as SIGTERM does
   template <class V>
   void fields(V& v) {
     v(1, "system", system);
@@ -152,6 +153,7 @@ struct BatchSignals {
   }
 };
 
+// A run, ready to start.
 struct RunRequest {
   JobSpec spec;
   wire::WorkerTemplate workers;
@@ -163,8 +165,8 @@ struct RunRequest {
   std::vector<int> end_signals;  // --signals-to-handle: each ends the run
   std::vector<int> forwarded_signals;  // SIGUSR1, SIGUSR2 in native mode
   BatchSignals batch_signals;
-  // Path of a detached run's console file (console_log.h): standard output and error lead there
-  // once the run begins. Empty: they stay the caller's.
+  // Path of a detached run's console file (console/console_log.h): standard output and error lead
+  // there once the run begins. Empty: they remain those of the caller.
   std::string console_log;
   // The path of the run's directory is written to this descriptor, which is then closed, once other
   // commands can reach the run; -1: none.
@@ -178,9 +180,9 @@ struct RunRequest {
   OutletPlan outlets;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   std::vector<std::string> replay_command;  // --replay-cmd, argv; empty: the alignment test
-  std::string node_history;  // folder of the machines' histories (node_history.h); empty: none
-  // All but `spec`, `run_directory`, and the members of this process: `console_log`, `announce_fd`
-  // (saved_request.h).
+  std::string node_history;  // folder of group/node_history.h; empty: none
+  // All members but `spec`, `run_directory`, and those that are only valid in this process:
+  // `console_log` and `announce_fd` (run_dir/saved_request.h).
   template <class V>
   void fields(V& v) {
     v(1, "workers", workers);
@@ -204,18 +206,18 @@ struct RunRequest {
   }
 };
 
-// Returned by run_job when another process on this machine listens on the control port of an open
-// group: it leads the group, and this process may join it.
+// Returned by run_job() if another process on this machine listens on the control port of an open
+// group. That process leads the group, and this process may join it.
 inline constexpr int kAnotherLeads = -1;
 
-// Runs the job to its end and returns robustrun's exit code. Each failure that prevents the start
-// is one line on stderr, and exit code 2.
+// Runs the job to its end and returns robustrun's exit code. After a failure that prevents the
+// start one line is on stderr, and the exit code is 2.
 int run_job(const RunRequest& request);
 
-// Takes over the run in `run_directory`, whose supervisor is gone: its agents and workers are left
-// as they are. Returns what run_job would; for a run that has ended, its exit code. Exit code 2 and
-// one line on stderr when the run has a supervisor, or cannot be taken over. `announce_fd`: as in
-// RunRequest, and the console goes to the run's file; -1: the console stays the caller's.
+// Takes over the run in `run_directory`, whose supervisor is gone; its agents and workers continue.
+// Returns what run_job() would return; for a run that has ended, its exit code. Exit code 2 and one
+// line on stderr if the run has a supervisor, or cannot be taken over. `announce_fd`: as in
+// RunRequest, and the console goes to the run's file; -1: the console remains that of the caller.
 int resume_job(const std::string& run_directory, int announce_fd = -1);
 
 }  // namespace robustrun::supervisor

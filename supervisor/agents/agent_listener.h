@@ -1,9 +1,8 @@
 #pragma once
-// Admission of agents on other machines: the run's certificate authority, its listener, and the
-// credential that each launched agent gets (wire/tls/credential.h).
+// Admission of agents that connect over the network: the run's certificate authority, its listener,
+// and the credential that each launched agent gets (wire/tls/credential.h).
 //
-// One per run that spans machines, on the driver's loop. The host decides which agents are
-// expected.
+// One per run with such agents, on the driver's loop. Its Host decides which agents are admitted.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -36,27 +35,29 @@ class AgentListener {
     std::function<void(const wire::StopRun&)> on_stop;
   };
 
-  // `before`: the authority of the supervisor that we take over from, which its agents know. The
-  // listener gets the same port again, or another one if that is taken.
+  // `before`: the authority of the supervisor that this one takes over from, whose agents trust it;
+  // null: there was none. With `before`, the listener takes that supervisor's port, or any free one
+  // if the port is in use.
   static base::Result<std::unique_ptr<AgentListener>> open(boost::asio::any_io_executor executor,
                                                            const NetworkPlan& network, Host host,
                                                            const RunAuthority* before = nullptr);
 
-  // For a supervisor that takes the run over.
+  // What a supervisor needs to take the run over from this one.
   [[nodiscard]] RunAuthority authority() const;
 
-  // The line for the standard input of the agent.
+  // The line that a launched agent reads from its standard input.
   [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
-  // The same for machines that join by themselves.
+  // The same line, without node and generation, for machines that join by themselves.
   [[nodiscard]] std::string invitation() const;
   [[nodiscard]] const wire::ListenerCounters& counters() const { return listener_->counters(); }
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
-  // Numeric, with the port.
+  // Our addresses: numeric, with the port.
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
-  // Calls an agent that listens at `endpoint` (wire::Hello::listens) and does not know where we
-  // are.
+  // Connects to an agent that listens at `endpoint` (wire::Hello::listens), as it does not know our
+  // address.
   void call(const std::string& endpoint) { listener_->call(endpoint); }
-  // An agent is expected from this address (numeric): strangers do not delay it.
+  // An agent is expected from this numeric address: connections from unknown addresses do not delay
+  // it.
   void expect(const std::string& address) { listener_->expect(address); }
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
-// How the agents of a run connect: each is launched, or volunteers; its Hello makes it the agent of
-// its node; its connection may break and come back; and it is lost when it is given up. From then
-// on it is fenced: its generation is refused, and its workers are its own to kill.
+// The connections of a run's agents. An agent is launched, or it volunteers. Its Hello makes it the
+// agent of its node. Its connection may break and come back. An agent that is given up is lost: its
+// generation is refused from then on, and it has to kill its workers itself.
 //
-// Owned by the driver, on its loop. Messages of agents that do not count go no further.
+// Owned by the driver, on its loop. Messages from an earlier generation of an agent are dropped.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -38,11 +38,12 @@ class AgentConnections {
   };
   struct Hands {
     std::function<void(EventBody, base::NodeId)> on_event;
-    // Of the agent that counts. Hello, Heartbeat and Bye are to be given to on_report() below.
+    // A message from the node's current agent. Hello, Heartbeat and Bye must be passed to
+    // on_report().
     std::function<void(base::NodeId, wire::Message)> on_message;
-    // After its Hello. `is_again`: it had joined before, and may have missed orders.
+    // The agent's Hello was accepted. `is_again`: it had joined before, and may have missed orders.
     std::function<void(base::NodeId, bool is_again)> on_connected;
-    // The connection to an agent on another machine broke; it may come back.
+    // The connection to an agent over the network broke; it may come back.
     std::function<void(base::NodeId, const std::string& why)> on_broken;
     std::function<void(base::NodeId, AgentLost)> on_lost;
     // After end(): a connection or an agent's process has ended.
@@ -55,25 +56,27 @@ class AgentConnections {
   AgentConnections& operator=(const AgentConnections&) = delete;
 
   struct Admission {
-    // As in Driver::Parts.
+    // Looks up the numeric addresses of a host (none of an unknown one), and answers once, from the
+    // loop. Null: no hosts are named.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // `robustrun stop` from another machine.
     std::function<void(const wire::StopRun&)> on_stop{};
-    const RunAuthority* before = nullptr;  // as of AgentListener::open()
+    // The authority of the supervisor that this one takes over from; null: there was none.
+    const RunAuthority* before = nullptr;
   };
-  // Listens for agents of other machines, if there are any.
+  // Listens for agents that connect over the network, if there are any.
   base::Status listen(Admission admission);
-  // What a supervisor needs to take over from us; none without a listener.
+  // What a supervisor needs to take the run over from this one; nullopt without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
-  // An agent is expected from this address (numeric).
+  // An agent is expected from this numeric address.
   void expect(const std::string& address);
 
   void perform(const LaunchAgent& action);
-  // The agent had another supervisor. One that had joined is expected to connect, within the time
-  // that a silent one has.
+  // Takes over a node of an earlier supervisor. If its agent had joined, the agent must connect
+  // over the network within LeaseTimes::lost_after. In a run without a network it is lost at once.
   void perform(const AdoptNode& action);
-  // An agent of another machine has connected.
+  // An agent has connected over the network.
   void admit(const wire::PeerName& peer, wire::Hello hello, std::shared_ptr<wire::Channel> channel);
   // A machine asks to join: returns its node and generation, or why it is refused.
   base::Result<std::pair<base::NodeId, base::Generation>> take_volunteer(
@@ -81,15 +84,17 @@ class AgentConnections {
   void on_report(base::NodeId node, const wire::Hello& hello);
   void on_report(base::NodeId node, const wire::Heartbeat& heartbeat);
   void on_report(base::NodeId node, const wire::Bye& bye);
-  // So that the agent notices when we cannot be heard any more.
+  // Sends a heartbeat, by whose absence an agent notices that it cannot hear the supervisor.
   void beat(base::NodeId node, std::uint64_t number);
   void lose(base::NodeId node, const launcher::AgentEnd& end);
 
-  // The run is over: agents that come now are refused, and those that have not joined end.
+  // The run is over: agents that connect from now on are refused, and those that have not joined
+  // end.
   void end();
-  // The agents obey another supervisor: they must not end with us.
+  // The agents obey another supervisor. Closes their connections, and lets them outlive this
+  // process.
   void leave_to_successor();
-  // No process of ours and no connection is left.
+  // Whether no launched agent and no connection is left.
   [[nodiscard]] bool have_left() const;
 
  private:
@@ -114,7 +119,7 @@ class AgentConnections {
   launcher::AgentLauncher& launcher_;
   const Hands hands_;
   Admission admission_;
-  std::unique_ptr<AgentListener> listener_;  // null: all agents are on this machine
+  std::unique_ptr<AgentListener> listener_;  // null: no agent connects over the network
   bool is_over_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,10 +1,13 @@
 #pragma once
-// Leases of agents: a node is suspect after a short silence, and lost on evidence.
+// Leases of agents: a node is suspect after a short silence, and lost in one of three cases.
 //
-// Evidence is one of two things. The connection is broken, and the machine does not answer on the
-// second channel (AgentLauncher::probe), or the agent has not reconnected within suspect_after. Or
-// the silence outlasts the lease. The lease is extended while other ranks do steps, which they
-// could not do without the ranks of the silent node.
+// 1. Its connection is broken, and its machine does not answer on the second channel
+//    (AgentLauncher::probe).
+// 2. Its connection is broken, and its agent has not reconnected within LeaseTimes::suspect_after.
+// 3. Its agent has been silent for LeaseTimes::lost_after.
+//
+// In cases 2 and 3 a node with ranks is kept while other ranks do steps, as they could not do steps
+// without the ranks of that node. It is kept for at most kSilenceWithProgressMax.
 //
 // Owned by the driver, on its loop.
 
@@ -24,9 +27,10 @@ namespace robustrun::supervisor {
 class Leases {
  public:
   struct Hands {
-    // The node is given up. `node_answers`: its machine does.
+    // The node is given up. `node_answers`: whether its machine answered on the second channel.
     std::function<void(base::NodeId, const std::string& why, bool node_answers)> lose;
-    // Asks the machine on the second channel; answers once, from the loop. Only where has_probe().
+    // Asks the machine on the second channel; answers once, from the loop. Called only if
+    // has_probe() is true.
     std::function<void(base::NodeId, std::function<void(bool answers)>)> probe;
     std::function<bool(base::NodeId)> has_probe;
     std::function<bool()> peers_progress;  // other ranks have done steps lately
@@ -39,7 +43,8 @@ class Leases {
 
   void begin();
   void end();
-  // Agents of other machines only. Asks the second channel once per suspicion.
+  // Makes the node suspect and asks its machine on the second channel. Does nothing if the node is
+  // suspect already, or if agents do not connect over the network.
   void suspect(base::NodeId node, const std::string& why);
 
  private:

@@ -1,8 +1,7 @@
 #pragma once
 // The supervisor's end of one node: its agent's generation, channel and lease.
 //
-// Plain bookkeeping for the driver, which owns one per node of the job. Not thread-safe; on the
-// driver's loop.
+// Plain data; the driver owns one per node of the job, on its loop.
 
 #include <cstdint>
 #include <memory>
@@ -28,9 +27,9 @@ struct NodeLink {
   bool joined = false;                       // its Hello was accepted
   bool lost = false;                         // given up: refused if it comes back
   bool suspect = false;
-  bool answers = true;                       // last result of the second channel
+  bool answers = true;                       // its machine, on the second channel (leases.h)
   bool paused = false;                       // we stopped reading, as the console is congested
-  base::Nanos asked_at{};                    // when it was launched; 0: it came by itself
+  base::Nanos asked_at{};                    // when its agent was launched; 0: it came by itself
   base::Nanos heard_at{};                    // last message, by our clock
   std::optional<base::Nanos> broken_at;      // since when it has no connection
   std::string broken_why;
@@ -41,8 +40,8 @@ struct NodeLink {
   std::vector<wire::Message> orders;
   base::Nanos kill_at{};  // end of a stop's grace period
   std::optional<wire::PlaceCopies> copies;  // repeated before the orders
-  std::string bulk{};  // its Hello::bulk
-  wire::StageNews stage{};  // of its start, by our clock
+  std::string bulk{};  // numeric endpoint for its peers (Hello::bulk); empty: none
+  wire::StageNews stage{};  // the current stage of its start, with times of our clock
 };
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,8 @@
 #pragma once
-// The nodes of a run as the driver knows them, by NodeId: names and links to their agents. It grows
-// when nodes join whose agents the user started (volunteers, core/types/job_spec.h).
+// The nodes of a run as the driver knows them, by NodeId: names and links to their agents. The
+// table grows when volunteers join: nodes whose agents the user started.
 //
-// Bookkeeping, owned by the driver, on its loop. All parts of the driver share it.
+// Owned by the driver, on its loop. All parts of the driver share it.
 
 #include <cstddef>
 #include <optional>
@@ -23,7 +23,7 @@ class NodeTable {
 
   [[nodiscard]] std::size_t size() const { return links_.size(); }
   [[nodiscard]] bool has(base::NodeId node) const { return node.value < links_.size(); }
-  // Only of nodes that it has().
+  // Only for nodes for which has() is true.
   [[nodiscard]] NodeLink& operator[](base::NodeId node) { return links_[node.value]; }
   [[nodiscard]] const NodeLink& operator[](base::NodeId node) const { return links_[node.value]; }
   [[nodiscard]] const std::string& name(base::NodeId node) const { return names_[node.value]; }
@@ -34,12 +34,13 @@ class NodeTable {
   [[nodiscard]] std::optional<base::Rank> rank_of(base::NodeId node,
                                                   base::LocalRank local_rank) const;
 
-  // The addresses from which workers connect to other nodes, of all nodes that have joined and are
-  // not lost. Empty if those of one node are unknown, or if there are more than kStoreClientsMax.
+  // The addresses from which the workers of all joined and not lost nodes connect to other nodes.
+  // Empty if a node's addresses are unknown, or if there are more than kStoreClientsMax in all.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
   base::NodeId add(std::string name);
-  // A node that a journal knows; nodes before it that are missing are made, without a name.
+  // Names a node that a journal knows. If the table does not reach to this node, it grows by the
+  // missing nodes, which have no name.
   void adopt(base::NodeId node, std::string name);
 
   // Calls `what(NodeId, NodeLink&)` for each node.
@@ -52,20 +53,22 @@ class NodeTable {
     for (std::uint32_t i = 0; i < links_.size(); ++i) what(base::NodeId{i}, links_[i]);
   }
 
-  // Agents are on other machines and may reconnect: orders of an attempt are kept for that.
+  // Agents connect over the network and may reconnect: the orders of an attempt are kept to be
+  // repeated.
   void keep_orders() { keeps_orders_ = true; }
   [[nodiscard]] bool keeps_orders() const { return keeps_orders_; }
   // Without a channel the message is dropped on purpose. Either the node's agent is lost, and the
-  // core will learn so; or the agent reconnects, and the orders that were kept are sent again.
+  // core will be told; or the agent reconnects, and the kept orders are sent again.
   void send(base::NodeId node, const wire::Message& message);
   // Sends an order of an attempt, and keeps it to be repeated.
   void order(base::NodeId node, const wire::Message& message);
-  // The orders that were kept, to an agent that is connected again.
+  // Sends the kept orders to an agent that has reconnected. StopWorkers gets what is left at `now`
+  // of its grace period.
   void repeat_orders(base::NodeId node, base::Nanos now);
   // To all nodes with workers.
   void send_to_group(const wire::Message& message);
 
-  // No more is read from the node's agent until resume(). It cannot be called silent meanwhile.
+  // Nothing is read from the node's agent until resume(), and its silence does not count meanwhile.
   void pause(base::NodeId node);
   void resume(base::NodeId node, base::Nanos now);
 

@@ -1,13 +1,13 @@
 #pragma once
 // Progress bars of several ranks, as one.
 //
-// tqdm and the like redraw a line: '\r', the new state, no '\n' before the end. Behind prefixes, of
-// many ranks at once, that is a wall of lines. A BarFold takes such lines out of the output: the
-// lowest rank's bar is shown at the bottom of the terminal (live_area.h), and its last state
-// becomes a line. Bars of other ranks with the same label are only in their log files.
+// tqdm and similar programs redraw a line: '\r', the new state, no '\n' before the end. With line
+// prefixes and many ranks, each state would become a line. A BarFold takes such lines out of the
+// output: the lowest rank's bar is shown at the bottom of the terminal (live_area.h), and its last
+// state becomes a line. Bars of other ranks with the same label are only in their log files.
 //
-// Inner bars, which tqdm draws one line below with "\n" and "\x1b[A", are not shown. A display of
-// rich (frame_fold.h) is a bar, too: its first line is shown, and all of its lines when it has
+// Inner bars are not shown; tqdm draws them one line below, with "\n" and "\x1b[A". A display of
+// rich (frame_fold.h) is also a bar: its first line is shown, and all of its lines when it has
 // ended. Pure; owned by the console.
 
 #include <cstddef>
@@ -28,21 +28,21 @@ namespace robustrun::supervisor {
 struct ProgressBar {
   base::Rank rank;
   std::string text;  // without escape sequences and control characters
-  std::size_t others = 0;  // ranks that show a bar, too
+  std::size_t others = 0;  // number of bars of other ranks
 };
 
 class BarFold {
  public:
-  // Takes what belongs to bars out of `output` and returns the rest. A bar that has ended comes
-  // back as a line with the next bytes of its stream.
+  // Takes the bytes of bars out of `output` and returns the rest. If a bar ends in `output`, its
+  // last state is part of the rest, as a line.
   [[nodiscard]] std::string take(const wire::Output& output);
-  // The bar of the lowest rank that has one; none: no bar.
+  // The bar of the lowest rank that has one; nullopt: no rank has a bar.
   [[nodiscard]] std::optional<ProgressBar> bar() const;
-  // Ends bars that were ended by '\n', if their streams have been quiet since the previous call,
-  // and returns the lines of those that are shown, and lines printed above a display. Call it at
+  // Ends each bar that a '\n' follows and whose stream has been quiet since the previous call.
+  // Returns the last lines of the shown ones, and lines printed above a display. To be called at
   // intervals.
   [[nodiscard]] std::vector<wire::Output> end_quiet();
-  // Ends all bars, and returns the lines of those that are shown.
+  // Ends all bars, and returns the last lines of the shown ones.
   [[nodiscard]] std::vector<wire::Output> end();
 
  private:
@@ -72,7 +72,7 @@ class BarFold {
   [[nodiscard]] static const std::string& newest(const Stream& stream);
 
   std::map<Key, Stream> streams_;  // those that have had a bar
-  // The beginning of an escape sequence at the end of what a stream has sent, if it matters here.
+  // The incomplete escape sequence at the end of a stream's bytes so far.
   std::map<Key, std::string> held_;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 // The console of a detached run: the file console.log in its directory, bounded by rotation.
 //
-// While a ConsoleLog lives, standard output and standard error of this process lead to that file. A
-// full file becomes console.log.1, replacing the one before, and a new file begins. Used on the
-// driver's loop, and only in a detached supervisor, which owns its standard descriptors.
+// From open() on, standard output and standard error of this process lead to that file. A full file
+// becomes console.log.1, replacing the one before, and a new file begins. Used on the driver's
+// loop, and only in a detached supervisor, which owns its standard descriptors.
 
 #include <cstdint>
 #include <memory>
@@ -24,10 +24,10 @@ class ConsoleLog {
   static base::Result<std::unique_ptr<ConsoleLog>> open(
       const std::string& path, std::uint64_t bytes_max = kConsoleLogBytesMax);
 
-  // Notes that `bytes` more are written to the file. True: it is full, call rotate(). Never logs.
+  // Counts bytes that are written to the file. True: the file is full, call rotate(). Never logs.
   [[nodiscard]] bool note(std::size_t bytes);
-  // Begins a new file and redirects `console` to it. After a failure the old file goes on, and
-  // note() returns true again after as many bytes more.
+  // Begins a new file and redirects `console` to it. After a failure the old file stays in use, and
+  // note() returns true again after another `bytes_max` bytes.
   base::Status rotate(Console& console);
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
 // A display that is drawn again and again over itself, as rich does (rich.live, rich.progress).
 //
-// It begins when the cursor is hidden (kHideCursor) and ends when the cursor is shown again. Each
-// frame is the lines that were printed meanwhile, then the display's own lines, the last one
-// without '\n'. The next frame returns to the display's first line: '\r', and "\x1b[1A" for each
-// line above the last one. So how many lines of a frame were the display is known when the next
-// one begins; those above it are ordinary output.
+// A display begins when the cursor is hidden (kHideCursor) and ends when the cursor is shown again.
+// A frame consists of the lines that were printed since the previous frame, and then the display's
+// own lines, the last one without '\n'. The next frame returns to the display's first line: '\r',
+// and "\x1b[1A" for each line above the last one. So only the beginning of the next frame tells how
+// many lines of a frame were the display; the lines above these are ordinary output.
 //
-// Pure; owned by BarFold, one for each display. At most kFrameBytesMax are held.
+// Pure; owned by BarFold, one for each display. Holds at most kFrameBytesMax bytes of a frame.
 
 #include <optional>
 #include <string>
@@ -24,10 +24,11 @@ class FrameFold {
   // Takes the display's bytes from the front of `bytes`, behind kHideCursor, and appends ordinary
   // lines to `rest`. Returns true once the display has ended.
   bool take(std::string_view& bytes, std::string& rest);
-  // Appends lines that are likely above the display, if several calls in a row have seen no bytes
-  // between them: no further frame may come soon. Call it at intervals.
+  // Appends the lines that are likely above the display, after several calls without bytes in
+  // between, as the next frame may be far away. To be called at intervals.
   void release_printed(std::string& rest);
-  // The display ends here, as far as it is known. Appends what is above it.
+  // Ends the display and appends the lines above it. A display that was drawn only once counts as
+  // ordinary lines, and all of them are appended.
   void end(std::string& rest);
   // The display's lines as last drawn, with escape sequences.
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
@@ -42,7 +43,7 @@ class FrameFold {
   std::string frame_;  // since the last return to the display's first line
   std::string escape_;  // a sequence that is not complete
   bool has_returned_ = false;  // to the line's beginning; perhaps also up
-  std::size_t ups_ = 0;  // lines gone up since then
+  std::size_t ups_ = 0;  // lines gone up since '\r'
   std::optional<std::size_t> height_;  // lines of the display; none: it was drawn only once
   std::vector<std::string> lines_;
   unsigned looks_ = 0;  // calls of release_printed() since the last bytes

@@ -1,10 +1,10 @@
 #pragma once
 // Folds equal lines that many ranks print within a moment into one (--fold-lines).
 //
-// Each line waits in one queue for LineFoldLimits::window. An equal line of the same stream from
-// another rank joins a waiting one, but only one that is behind all waiting lines of that rank. So
-// each rank's lines are shown in their order, that much later. Lines end at '\n' or '\r'. A line
-// that comes in pieces (Output::partial) is never folded.
+// Each line waits in one queue for LineFoldLimits::window. An equal line from another rank, on the
+// same stream (stdout or stderr), joins it, unless an earlier line of that rank waits behind it. So
+// each rank's lines keep their order. Lines end at '\n' or '\r'. A line that comes in pieces
+// (Output::partial) is never folded.
 //
 // Pure; owned by the console, on its loop; the caller gives the time. Bounded: above
 // kFoldHeldBytesMax the oldest lines are released early.
@@ -28,8 +28,8 @@
 namespace robustrun::supervisor {
 
 struct FoldedOutput {
-  // For one rank: one or several lines, as it sent them. For several ranks: one line, from the
-  // first.
+  // For one rank: one or several lines, as the rank sent them. For several ranks: one line, as the
+  // first of them sent it.
   wire::Output output;
   std::vector<base::Rank> ranks;  // ascending; at least one
 };
@@ -44,7 +44,8 @@ class LineFolder {
  public:
   explicit LineFolder(LineFoldLimits limits = {}) : limits_(limits) {}
 
-  // All three return the output to be shown by now, in order. `now` never goes back.
+  // All three return the output that must be shown now, in order; flush() returns all that waits.
+  // `now` never goes back.
   [[nodiscard]] std::vector<FoldedOutput> take(const wire::Output& output, base::Nanos now);
   [[nodiscard]] std::vector<FoldedOutput> due(base::Nanos now);
   [[nodiscard]] std::vector<FoldedOutput> flush();
@@ -62,8 +63,8 @@ class LineFolder {
     bool foldable = true;
   };
   struct Source {
-    std::optional<Sequence> last;            // its latest line, which may have left the queue
-    std::array<bool, 2> open = {};           // stdout and stderr are in the middle of a line
+    std::optional<Sequence> last;  // its latest line, which may have left the queue
+    std::array<bool, 2> open = {};  // stdout and stderr are in the middle of a line
   };
 
   void add(const wire::Output& output, std::string_view line, bool ends, base::Nanos now);
@@ -74,7 +75,7 @@ class LineFolder {
 
   const LineFoldLimits limits_;
   std::deque<Entry> queue_;
-  Sequence front_ = 0;                                 // of queue_.front()
+  Sequence front_ = 0;  // of queue_.front()
   std::set<std::pair<std::uint64_t, Sequence>> index_;  // key, sequence
   std::unordered_map<std::uint32_t, Source> sources_;  // by rank
   std::size_t held_bytes_ = 0;

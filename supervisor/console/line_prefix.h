@@ -21,8 +21,8 @@ struct StreamId {
 
 class LinePrefixer {
  public:
-  // Appends `bytes` of `stream` to `out`, each line behind `prefix`. A line that begins with
-  // `known` loses it.
+  // Appends `bytes` of `stream` to `out`, each line behind `prefix`. Removes `known` from the start
+  // of each line that begins with it.
   void append(std::string& out, StreamId stream, std::string_view prefix, std::string_view bytes,
               std::string_view known = {});
   // Another writer has written to the destination and ended the line.
@@ -35,8 +35,8 @@ class LinePrefixer {
   StreamId last_;  // the stream whose line is open
 };
 
-// "[rank3]: ", which torch puts before the lines of an exception, where line_prefix() says the
-// same; else empty.
+// The prefix "[rank3]: " that torch puts before each line of an exception on stderr, if
+// line_prefix() shows the rank, too; otherwise empty.
 std::string known_prefix(const ConsoleStyle& style, const wire::Output& output);
 
 // The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone. `host`: the name of the

@@ -1,10 +1,10 @@
 #pragma once
 // The console's recent output, for commands that watch it (`robustrun attach`).
 //
-// A ring of the last kOutputKeptBytes of both streams, in their order; every byte has a position,
+// A ring of the last kOutputKeptBytes of both streams, in their order. Every byte has a position,
 // counted from this supervisor's start. A watcher asks for the bytes after a position, and waits
-// when there are none: so nothing is buffered per watcher, and a slow or stopped one delays
-// nothing. It is told how many bytes it has missed. Owned by the driver, on its loop.
+// when there are none. So nothing is buffered per watcher, and a slow watcher delays nothing. Each
+// answer tells how many bytes the watcher has missed. Owned by the driver, on its loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -22,8 +22,8 @@
 namespace robustrun::supervisor {
 
 struct OutputQuestion {
-  std::uint64_t watcher = 0;  // from the answer before; 0: a new watcher
-  std::optional<std::uint64_t> from;  // a position; none: before the last `lines` lines
+  std::uint64_t watcher = 0;  // from the previous answer; 0: a new watcher
+  std::optional<std::uint64_t> from;  // a position; nullopt: the start of the last `lines` lines
   std::uint64_t lines = 0;
   base::Nanos wait{};  // how long to wait for output; then the answer is empty
 };
@@ -36,8 +36,8 @@ struct OutputPiece {
 struct OutputAnswer {
   std::uint64_t watcher = 0;
   std::uint64_t position = 0;  // where the next question begins
-  // Bytes after the position asked for that are left out: those no longer kept, and the rest of the
-  // line that they cut.
+  // Number of bytes left out after the requested position: bytes that are no longer kept, and the
+  // rest of a line whose beginning is no longer kept.
   std::uint64_t dropped = 0;
   std::vector<OutputPiece> pieces;  // of `bytes`, in order
   std::string bytes;
@@ -60,12 +60,12 @@ class OutputHub {
   OutputHub& operator=(const OutputHub&) = delete;
 
   void append(bool is_stderr, std::string_view bytes);
-  // `answer` is called once, at once or later; with kLimit when too many questions wait already.
+  // `answer` is called once, from within ask() or later; with kLimit if too many questions wait.
   using Answer = std::function<void(base::Result<OutputAnswer>)>;
   void ask(const OutputQuestion& question, Answer answer);
-  // No more output will be appended. `done` is called when all watchers have seen the end, at once
-  // if there are none. A watcher that got an answer and does not ask again within end_wait is not
-  // waited for; end_wait_max bounds the whole wait.
+  // No more output will be appended. `done` is called from the loop when all watchers have seen the
+  // end. A watcher that does not ask again within end_wait after an answer is not waited for;
+  // end_wait_max bounds the whole wait.
   void end(std::function<void()> done);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Names of the job's parallel groups, for messages about something that happens in one. Pure.
+// Names of the job's parallel groups, for messages about an event in such a group. Pure.
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace robustrun::supervisor {
 
-// "tp_0", "tp_1", …, "dp_0", …: the groups of each kind but ep that has two ranks or more, numbered
-// by their least rank. Empty where the parallelism is unknown, or does not fit `world` ranks.
+// "tp_0", "tp_1", …, "dp_0", …: the groups of each kind (tp, cp, dp, pp) whose size is at least
+// two, numbered in the order of their least ranks. Empty if the parallelism is unknown, or does not
+// fit `world` ranks.
 [[nodiscard]] std::vector<tracer::RankGroup> rank_layout(const topo::Parallel& parallel,
                                                          std::uint32_t world);
 

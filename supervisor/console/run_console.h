@@ -1,9 +1,9 @@
 #pragma once
-// What a run shows: the output of its workers, what was decided and the table of its nodes, on the
-// console, and for commands that watch it.
+// What a run shows on the console and to commands that watch the run: the output of its workers,
+// its decisions, and the table of its nodes.
 //
 // Owned by the driver, on its loop. A detached run's console is a file, which is rotated
-// (console_log.h). Between open() and end() all that is logged is shown to watchers, too.
+// (console_log.h). Between open() and end() commands that watch the run get all log lines, too.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -25,10 +25,10 @@ class ConsoleLog;
 class RunConsole {
  public:
   struct Hands {
-    std::function<void()> on_drained;  // is_congested() is over
+    std::function<void()> on_drained;  // is_congested() turned false again
     std::function<std::string()> live_line;  // for the bottom of the terminal
   };
-  // `request` outlives this object. Descriptors: as of Console::open().
+  // `request` outlives this object.
   RunConsole(const boost::asio::any_io_executor& executor, const RunRequest& request, Hands hands);
   ~RunConsole();
   RunConsole(const RunConsole&) = delete;
@@ -36,23 +36,25 @@ class RunConsole {
 
   // Standard output and error lead to `log`, which is rotated from here and outlives this object.
   void log_to(ConsoleLog& log) { log_ = &log; }
-  // Must come before all that follows.
+  // Must be called before the functions below. Does not close the descriptors.
   void open(int out_fd, int err_fd);
-  // The first line of a run, and the line at the bottom of the terminal until stop_live().
+  // Logs the first line of a run.
   void introduce(const base::Clock& clock) const;
+  // With ConsoleStyle::live, shows a line about the run at the bottom of the terminal until
+  // stop_live().
   void show_live();
   void stop_live();
 
   // `host`: the name of the worker's machine.
   void write(const wire::Output& output, std::string_view host);
   [[nodiscard]] bool is_congested() const { return console_->congested(); }
-  // Workers are about to start.
+  // The workers of an attempt are about to start.
   void begin_workers();
   void announce(const Decision& decision);
-  // A table, where there are several machines.
+  // Logs a table of the nodes if there are several.
   void show(const GroupFormed& group) const;
   [[nodiscard]] OutputHub& hub() { return hub_; }
-  // Calls `done` when all is written or given up, and watchers have seen the end.
+  // Calls `done` when all output is written or given up, and the hub's watchers have seen the end.
   void end(std::function<void()> done);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // Folds the Python tracebacks of workers that fail only because another worker failed before them.
 //
-// Each traceback becomes one line: its exception, and how many lines of it are in the worker's log.
+// Each traceback becomes one line: its exception, and its number of lines in the worker's log.
 // Lines may have torch's prefix "[rank3]: ". Tracebacks that are chained ("During handling of the
 // above exception, …") fold one by one. All other output passes unchanged.
 //
@@ -20,8 +20,8 @@ namespace robustrun::supervisor {
 
 class TracebackFolder {
  public:
-  // Folds from now on, or stops doing so. Of a traceback that has begun before, the lines that are
-  // left become one: workers notice that a peer has died before its end is reported.
+  // Begins or ends folding. If a traceback has begun before, its remaining lines become one line:
+  // workers may notice that a peer has died before the supervisor does.
   void set_active(bool active);
   // The bytes to be shown instead of `output`'s.
   [[nodiscard]] std::string take(const wire::Output& output);

@@ -17,7 +17,7 @@ struct FaultRequest {
   wire::FaultKind kind = wire::FaultKind::kKill;
   std::optional<base::Rank> rank;
   std::string node;              // a name or an address; empty: none named
-  std::uint64_t draw = 0;        // chooses among the targets that remain possible
+  std::uint64_t draw = 0;        // random; chooses among the possible targets
   base::Nanos duration{};
   base::Nanos delay{};
 };

@@ -1,9 +1,9 @@
 #pragma once
 // The file `control` in a run directory: where the supervisor listens, and its process.
 //
-// Line 1 is the path of its socket; "host NAME" and "pid N" follow. It is removed with the run;
-// when the supervisor is killed, it stays and tells where the supervisor was. Never signal a
-// process because of it: the pid may belong to another process by now. Format:
+// Line 1 is the path of the socket; "host NAME" and "pid N" follow. The supervisor removes the file
+// when it ends. If it is killed, the file stays and tells where the supervisor was. Do not send
+// signals to the pid: it may belong to another process by now. Format:
 // docs/formats/control-socket.md.
 
 #include <cstdint>
@@ -16,19 +16,20 @@ namespace robustrun::supervisor {
 
 struct ControlFile {
   std::string socket;
-  std::string host;         // from gethostname(); empty: unknown
-  std::int32_t pid = 0;     // 0: unknown
+  std::string host;  // from gethostname(); empty: unknown
+  std::int32_t pid = 0;  // 0: unknown
 };
 
-// Pure. kCorrupt when it names no socket; unknown lines are skipped.
+// Pure. kCorrupt if the text names no socket; unknown lines are skipped.
 [[nodiscard]] base::Result<ControlFile> parse_control_file(std::string_view text);
 [[nodiscard]] std::string write_control_file(const ControlFile& file);
 
-// Of a run directory. kNotFound, kPermission, kCorrupt.
+// The path of the file.
 [[nodiscard]] std::string control_file(const std::string& run_directory);
+// kNotFound, kPermission, kCorrupt.
 [[nodiscard]] base::Result<ControlFile> read_control_file(const std::string& run_directory);
 
-// This machine's name, as its own control files have it.
+// This machine's name, as its control files contain it; empty: unknown.
 [[nodiscard]] std::string this_host();
 
 }  // namespace robustrun::supervisor

@@ -2,8 +2,8 @@
 // Fault injection (`robustrun inject`), the supervisor's side: chooses the target, orders the
 // fault, waits for the node's answer.
 //
-// Owned by the driver, on its loop. It changes nothing in the core, which handles the effects like
-// those of any other fault. Every injected fault is logged and recorded.
+// Owned by the driver, on its loop. It does not tell the core, which handles an injected fault like
+// any other. Every injected fault is logged and recorded.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -26,10 +26,10 @@ class Injector {
   struct Node {
     base::NodeId id;
     std::string name;
-    std::string address;               // may be empty
-    std::vector<base::Rank> ranks;     // by local rank, of the current attempt; empty: a spare
+    std::string address;  // may be empty
+    std::vector<base::Rank> ranks;  // by local rank, of the current attempt; empty: a spare
   };
-  // The nodes of the group that runs now, in its order, then the spares.
+  // The nodes of the current group in its order, then the spares.
   struct Group {
     base::Attempt attempt;
     std::vector<Node> nodes;
@@ -37,7 +37,8 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Journals the fault once its node has answered; the supervisor's own death before it happens.
+    // Journals a fault once its node has answered, and the supervisor's own death before it
+    // happens.
     std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);
@@ -45,14 +46,14 @@ class Injector {
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
-  // `done` is called once, at once or later: within kInjectionAnswerMax. Not for kSupervisorDeath,
-  // which the caller carries out.
+  // `done` is called once, from within inject() or later, within kInjectionAnswerMax. Not for
+  // kSupervisorDeath, which the caller carries out.
   using Done = std::function<void(base::Result<FaultReport>)>;
   void inject(const FaultRequest& request, Done done);
   // The supervisor is about to kill itself.
   void note_own_death(std::int32_t pid);
-  // An agent has answered, or is lost (its death may be the fault that was ordered).
   void on_report(base::NodeId node, const wire::Injected& report);
+  // If the agent's death was the ordered fault, the fault is done; its other faults have failed.
   void on_agent_lost(base::NodeId node);
 
  private:
@@ -67,9 +68,9 @@ struct FaultTarget {
   std::optional<base::Rank> rank;
   std::optional<base::LocalRank> local_rank;
 };
-// The target of a request; `request.draw` chooses among those that remain possible: all, or the
-// ranks of the named node. Pure.
-// kInvalidArgument: there is no such rank or node; kUnavailable: there is no target at the moment.
+// The target of a request. `request.draw` chooses a rank among all ranks or those of the named
+// node, and a node among those that have ranks. Pure. kInvalidArgument: there is no such rank or
+// node. kUnavailable: there is no target at the moment.
 [[nodiscard]] base::Result<FaultTarget> choose_target(const FaultRequest& request,
                                                       const Injector::Group& group);
 

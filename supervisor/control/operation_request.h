@@ -15,7 +15,7 @@ namespace robustrun::supervisor {
 
 struct StopRequest {
   int signal = 15;  // neither SIGKILL nor SIGSTOP
-  std::optional<base::Nanos> grace;  // none: --shutdown-timeout of the run
+  std::optional<base::Nanos> grace;  // nullopt: the run's --shutdown-timeout
 };
 
 [[nodiscard]] ControlFields to_fields(const StopRequest& request);
@@ -24,12 +24,12 @@ struct StopRequest {
 [[nodiscard]] ControlFields to_fields(const OutputQuestion& question);
 [[nodiscard]] base::Result<OutputQuestion> read_output_question(const ControlFields& fields);
 
-// The answer to a watcher: output, and how the run stands.
+// The answer to an OutputQuestion: output, and how the run stands.
 struct OutputNews {
   OutputAnswer output;
   std::string state;  // a JobState in words
   bool up = false;  // all workers of an attempt have run by now
-  std::optional<std::int32_t> exit_code;  // once the output has ended
+  std::optional<std::int32_t> exit_code;  // nullopt until the output has ended
 };
 [[nodiscard]] ControlFields to_fields(const OutputNews& news);
 // kCorrupt: the sizes of the answer's pieces (OutputAnswer) do not add up to its bytes, or a piece

@@ -1,9 +1,9 @@
 #pragma once
-// The running supervisor's server for other commands of this user: a private unix socket; the file
-// `control` in the run directory holds its path.
+// The running supervisor's server for other commands of this user: a private unix socket, whose
+// path is in the file `control` in the run directory.
 //
-// Requests are rows of a table, by their "command". Owned by driver/run_control.h, on the driver's
-// loop. Format and limits: docs/formats/control-socket.md.
+// A table has a row for each "command" that a request may name. Owned by driver/run_control.h, on
+// the driver's loop. Format and limits: docs/formats/control-socket.md.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -19,7 +19,7 @@ namespace robustrun::supervisor {
 
 class ControlServer {
  public:
-  // `reply` is called once, at once or later, with a whole JSON object.
+  // Row::answer calls its `reply` once, at once or later, with a whole JSON object.
   using Reply = base::RequestSocket::Reply;
   struct Row {
     std::string command;
@@ -33,11 +33,12 @@ class ControlServer {
   static base::Result<std::unique_ptr<ControlServer>> open(boost::asio::any_io_executor executor,
                                                            const Place& place,
                                                            std::vector<Row> rows);
-  // No request is answered afterwards; socket and file are removed.
+  // Removes socket and file. No request is answered afterwards.
   virtual ~ControlServer() = default;
 };
 
-// A path within `base`, short enough for a socket's 107 bytes whatever the run's name.
+// A path within `base`, at most 34 bytes longer than `base`, as the path of a unix socket has at
+// most 107 bytes.
 [[nodiscard]] std::string control_socket_path(const std::string& base,
                                               const std::string& run_directory,
                                               const std::string& run_name);

@@ -1,6 +1,6 @@
 #pragma once
-// The row "stacks" of the control server's table: what the workers' main threads are doing now,
-// with equal stacks together. `robustrun top` asks for it.
+// The row "stacks" of the control server's table, for `robustrun top`: what the workers' main
+// threads are doing now, with equal stacks together.
 
 #include <cstdint>
 #include <functional>
@@ -32,9 +32,10 @@ struct RankStack {
 };
 
 struct WorkerStacks {
-  std::vector<RankStack> stacks;  // of most ranks first
+  std::vector<RankStack> stacks;  // those of most ranks first
   std::vector<std::uint32_t> unseen;  // ranks without a stack, ascending
-  // Why there are none, as their nodes tell: "py-spy: not installed".
+  // Why these ranks have no stack, as their nodes report, at most kStackReasonsMax reasons:
+  // "py-spy: not installed".
   std::vector<std::string> missing;
   template <class V>
   void fields(V& v) {
@@ -43,11 +44,11 @@ struct WorkerStacks {
     v(3, "missing", missing);
   }
 };
-// Of the ranks in `fleet`, with evidence.
+// The stacks in the evidence of the ranks in `fleet`.
 [[nodiscard]] WorkerStacks stacks_of(const tracer::FleetSnapshot& fleet);
 
 using StacksAnswer = std::function<void(base::Result<WorkerStacks>)>;
-// `look` calls its second argument once. No rank: all of them.
+// `look` calls its second argument once. Its first argument is the rank to look at; nullopt: all.
 using LookAtStacks = std::function<void(std::optional<base::Rank>, StacksAnswer)>;
 [[nodiscard]] ControlServer::Row stacks_row(LookAtStacks look);
 [[nodiscard]] ControlFields stacks_request(std::optional<base::Rank> rank);

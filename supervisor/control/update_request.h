@@ -18,11 +18,11 @@ struct UpdateOrder {
   // Name of the folder in which the command has prepared the new version (make_stage() of
   // run_dir/version_store.h); empty: roll back.
   std::string stage{};
-  // The version to roll back to. None: while an update waits for the next attempt, the version that
-  // the workers have; otherwise Versions::older(false).
+  // The version to roll back to. nullopt: if an update waits for the next attempt, the version that
+  // the workers have; otherwise an older version that may work (Versions::older()).
   std::optional<std::uint32_t> back_to{};
   bool now = false;
-  base::Nanos within{};  // 0: at the next restart, whenever that is
+  base::Nanos within{};  // the workers are restarted after this time at the latest; 0: no limit
 };
 
 [[nodiscard]] ControlFields to_fields(const UpdateOrder& order);
@@ -35,8 +35,8 @@ struct UpdateHands {
   bool many_machines = false;  // some machines may not see the run directory
 };
 
-// Answers with `version`, and `text`: what happens with it. Everything that the hands use must
-// outlive the server.
+// Answers with `version`, and a sentence `text` about what happens with this version. Everything
+// that the hands use must outlive the server.
 [[nodiscard]] ControlServer::Row update_row(UpdateHands hands);
 
 }  // namespace robustrun::supervisor

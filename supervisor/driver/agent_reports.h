@@ -1,7 +1,7 @@
 #pragma once
-// What agents report of their machines and workers, as events: with ranks instead of local ranks,
-// times by our clock, and texts that were checked. Reports about progress, hangs and connections
-// have their own parts.
+// Turns agents' reports about their machines and workers into events: with ranks instead of local
+// ranks, times of our clock, and checked texts. Other parts of the driver take the reports about
+// progress, hangs and connections.
 //
 // Owned by the driver, on its loop. A report of a worker that the attempt does not have is ignored.
 
@@ -21,7 +21,7 @@ class AgentReports {
     std::function<void(EventBody, base::NodeId)> on_event;
     // The node has workers that another supervisor ordered.
     std::function<void(base::NodeId)> on_foreign;
-    std::function<void()> on_ended_well;  // a worker of the current attempt
+    std::function<void()> on_ended_well;  // a worker of the current attempt has ended well
     // True: the port was for a replay.
     std::function<bool(base::NodeId, const wire::PortReserved&)> takes_port;
   };
@@ -39,9 +39,9 @@ class AgentReports {
   void on_report(base::NodeId node, wire::CheckpointMoved& report);
   void on_report(base::NodeId node, wire::HeldCopiesSaved& report);
   void on_report(base::NodeId node, const wire::NodeStages& report);
-  // Only for the status.
+  // Only keeps the news for the status.
   void on_report(base::NodeId node, wire::StageNews& report);
-  // A line of the agent's log.
+  // Logs a line of the agent's log.
   void on_report(base::NodeId node, const wire::Notice& report);
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
-// Which nodes pass blocks on to each other: all that have joined, once all nodes of the run have,
-// or some have and others are late. And blocks of the code, for nodes that get them from here.
+// Sends each node the list of nodes that pass blocks on to each other: all nodes that have joined.
+// Also sends blocks of the code to nodes that get the code from the supervisor.
 //
-// With a list of only the first nodes these would read from storage what the others read as well.
-// So the list waits for all nodes that were requested, but not for long: without a list each node
-// reads everything by itself after a while. Nodes that join later get the list together, a moment
-// later.
+// If the first list had only the first nodes, these would read from storage what the others read as
+// well. So the first list waits until all nodes of the run have joined, but at most
+// kBlockPeersFirst, as a node without a list reads everything by itself after a while. Nodes that
+// join later within kBlockPeersDelay share one new list.
 //
 // Owned by the driver, on its loop.
 
@@ -27,7 +27,7 @@ class BlockSharing {
  public:
   struct Plan {
     bool is_wanted = false;  // the run has files or an image to share over a network
-    bool is_open = false;  // how many nodes will join is unknown
+    bool is_open = false;  // it is unknown how many nodes will join
     std::uint64_t rate = 0;  // --peers-rate in bytes per second; 0: no limit
     // Reads a block of the code, and answers once, from the loop; null: nodes have the code.
     std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
@@ -40,7 +40,7 @@ class BlockSharing {
   void on_joined() { share(false); }
   void on_group_formed() { share(true); }
   void on_report(base::NodeId node, const wire::CodeWanted& wanted);
-  // The agent may have missed the list that was sent last.
+  // Sends the last list again, as the agent may have missed it.
   void on_connected_again(base::NodeId node);
   void end();
 
@@ -51,8 +51,8 @@ class BlockSharing {
   const base::Clock& clock_;
   NodeTable& nodes_;
   const Plan plan_;
-  std::optional<wire::BlockPeers> list_;  // that was sent last; none: no list yet
-  std::optional<base::Nanos> since_;  // when the first node for the list joined
+  std::optional<wire::BlockPeers> list_;  // sent last; nullopt: no list yet
+  std::optional<base::Nanos> since_;  // when the first node joined
   base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Copies of workers' states in the memory of other nodes: the orders where each node's copies go,
-// and rounds in which all ranks send the copies of one step (watch/copy_rounds.h).
+// Copies of workers' states in the memory of other nodes: orders that tell each node where to send
+// its copies, and rounds in which all ranks send the copies of one step (watch/copy_rounds.h).
 //
 // Owned by the driver, on its loop.
 
@@ -21,18 +21,18 @@ class CopyOrders {
  public:
   struct Plan {
     std::uint64_t rate = 0;  // --copies-rate in bytes per second; 0: the agents' choice
-    std::function<void(CopiesKept, base::NodeId)> on_news;  // which ranks have a copy has changed
+    std::function<void(CopiesKept, base::NodeId)> on_news;  // other ranks have a copy than before
   };
   // The references outlive this object.
   CopyOrders(const boost::asio::any_io_executor& executor, const base::Clock& clock,
              NodeTable& nodes, Plan plan);
 
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Replaces the node's order before; NodeTable::repeat_orders() repeats it.
+  // Replaces the node's previous order. NodeTable::repeat_orders() repeats the new one.
   void place(const PlaceCopies& action);
   void on_report(base::NodeId node, const wire::CopiesKept& report);
-  // The agent may have missed the order of the round under way. Call it when the agent's start
-  // order has been repeated.
+  // Sends the order of the current round again, as the agent may have missed it. To be called after
+  // the agent's start order was repeated.
   void on_connected_again(base::NodeId node);
   void end() { timer_.cancel(); }
 

@@ -3,8 +3,8 @@
 // messages, timers and lines for the user.
 //
 // One per run, on one io_context and its thread. Every event is appended to the journal, then given
-// to the core; its actions are carried out in order before the next event is taken. Only the core
-// decides what to do about a failure.
+// to the core. The core's actions are carried out in order before the next event is taken. Only the
+// core decides what to do about a failure.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <deque>
@@ -43,7 +43,7 @@ class Driver {
     int out_fd = 1;
     int err_fd = 2;
     // Each of the following functions answers once, from the loop.
-    // Looks up the numeric addresses of a host, none of an unknown one; null: no hosts are named.
+    // Looks up the numeric addresses of a host; an unknown host has none. Null: no hosts are named.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // Asks Slurm why it signals the job; null without Slurm.
@@ -51,7 +51,8 @@ class Driver {
     // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_node_states{};
-    // Asks the scheduler when the time limit ends the job (JobEnd); null without one.
+    // Asks the scheduler for the job's end by its time limit, as Unix time (JobEnd); null without a
+    // scheduler.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)>
         ask_job_end{};
     // Reads how long saves took in the starts of the job before this one; null: there are none.
@@ -65,13 +66,13 @@ class Driver {
     // Finds ranks that called different collectives before one of them failed.
     std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
         analyze_failed{};
-    // Computes which node keeps whose copies in memory; null: none does.
+    // Computes which node keeps whose copies in memory; null: no copies are kept.
     std::function<void(SolveBackup, std::function<void(BackupSolved)>)> keep_copies{};
     // Reads a block of the code's pack (code_pack_file).
     std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
         read_code{};
-    // Queues and cancels jobs that bring nodes in place of lost ones (Replacements); null without
-    // Slurm.
+    // Queues and cancels Slurm jobs that bring nodes in place of lost ones (Replacements); null
+    // without Slurm.
     std::function<void(launcher::ReplacementOrder,
                        std::function<void(launcher::ReplacementAnswer)>)>
         order_replacements{};
@@ -82,13 +83,13 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Opens the listener for agents of other machines, if the request has any. Must be called first.
-  // `before`: the authority of the supervisor that we take over from.
+  // Opens the listener for agents that connect over the network, if the request has any. Must be
+  // called first. `before`: the authority of the supervisor that this one takes over from.
   base::Status open_listener(const RunAuthority* before = nullptr);
-  // What a supervisor needs to take over from us; none without a listener.
+  // What a supervisor needs to take the run over from this one; nullopt without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   // The next three are called before start() or resume().
-  // The journal that everything is recorded in.
+  // Records everything in `journal`.
   void record_to(Journal journal);
   // Standard output and error lead to `log` (ConsoleLog::open), which the driver rotates. It
   // outlives the driver.
@@ -101,9 +102,10 @@ class Driver {
   // the run is over, and the agents and the output have ended or are given up.
   void start();
   // Instead of start(): continues where the journal of another supervisor ends. Records the entries
-  // that are missing there, and SupervisorResumed.
+  // that are missing there, and SupervisorResumed. `on_finished` is called as after start().
   void resume(Folded folded);
-  // This process got a signal. `forward_only`: the workers get it; otherwise it ends the run.
+  // This process got a signal. `forward_only`: the signal is sent to the workers; otherwise it ends
+  // the run.
   void signal_received(int signal, bool forward_only);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// Signals from outside, to this process, to agents and to workers' parents, and orders to stop: as
-// what they reach the core. A signal to all processes of a run arrives here in several ways, and
-// only the first counts, since a second one kills the workers. So does a batch system's signal to
-// all processes of a job, which the batch script passes on to us.
+// Turns stop orders, and signals to this process, to agents and to workers' parents, into events
+// for the core. A signal to all processes of a run arrives here in several ways. Only the first
+// arrival counts, as a second signal would kill the workers. The same holds for a signal of the
+// batch system to all processes of a job, which the batch script passes on to us once more.
 //
 // Owned by the driver, on its loop.
 
@@ -23,23 +23,26 @@ class EndSignals {
   struct Hands {
     std::function<bool()> is_ending;  // the run ends already, or is over
     std::function<bool()> is_over;
-    // A job of its own brought this node: it ends alone, and the run goes on without it.
+    // A Slurm job of its own brought this node (--replace). When that job ends, the run goes on
+    // without the node.
     std::function<bool(base::NodeId)> ends_alone;
     std::function<void(EventBody, base::NodeId)> on_event;
   };
   struct Signals {
-    const std::vector<int>& end;  // those that end the run
+    const std::vector<int>& end;  // signals that end the run
     const BatchSignals& batch;
   };
   // The references outlive this object.
   EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& slurm, Signals signals,
              Hands hands);
 
-  // This process got a signal. `forward_only`: the workers get it; otherwise it ends the run.
+  // This process got a signal. `forward_only`: the signal is sent to the workers; otherwise it ends
+  // the run.
   void received(int signal, bool forward_only);
   // `robustrun stop` on another machine.
   void on_stop(const wire::StopRun& order);
-  // A worker signalled its parent, as to end the launcher, or an agent got a signal.
+  // A worker sent a signal to its parent, as scripts do to end the launcher, or an agent got a
+  // signal.
   void on_report(base::NodeId node, const wire::StopRun& order);
   void on_report(base::NodeId node, wire::NodeEnding& ending);
 
@@ -53,10 +56,10 @@ class EndSignals {
   SlurmSide& slurm_;
   const Signals signals_;
   const Hands hands_;
-  int relayed_ = 0;  // the last one passed on to us that stopped the run; 0: none
+  int relayed_ = 0;  // the last signal that an agent reported and that ends the run; 0: none
   base::Nanos relayed_at_{};
-  bool was_signalled_ = false;  // ourselves, to end
-  std::optional<base::Nanos> batch_at_;  // the batch system's signal came, or seemed to
+  bool was_signalled_ = false;  // this process got a signal that ends the run
+  std::optional<base::Nanos> batch_at_;  // the last signal that the batch system may have sent
 };
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// How far the workers are: their readings and their notes about checkpoints become few events of
-// the whole group, which are journaled; the newest readings are for the status.
+// How far the workers are. Their readings and their notes about checkpoints become a few events
+// about the whole group, which are journaled. The newest readings are kept for the status.
 //
 // Owned by the driver, on its loop.
 
@@ -25,11 +25,12 @@ class GroupProgress {
  public:
   struct Hands {
     std::function<base::Attempt()> attempt;  // the current one
-    std::function<std::vector<Bandwidth>()> bandwidth;  // since its start, for the journal
+    // Since the attempt's start, to be journaled.
+    std::function<std::vector<Bandwidth>()> bandwidth;
     std::function<void(EventBody, base::NodeId)> on_event;
   };
-  // `stop_after_steps`: none: the job has no such goal. `reads_lines`: metrics are read from the
-  // workers' output. The references outlive this object.
+  // `stop_after_steps`: nullopt if the job has no such goal. `reads_lines`: metrics are read from
+  // the workers' output. The references outlive this object.
   GroupProgress(const boost::asio::any_io_executor& executor, const base::Clock& clock,
                 NodeTable& nodes, std::optional<std::uint64_t> stop_after_steps, bool reads_lines,
                 Hands hands);
@@ -37,25 +38,26 @@ class GroupProgress {
   // Journals the newest state every kSummaryInterval from now on, until end().
   void begin() { arm_summary(); }
   void end() { summary_timer_.cancel(); }
-  // `began`: no save of the attempt can be longer than the time since then.
+  // `began`: a time before the attempt's first worker started. No save can have taken longer than
+  // the time since then.
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size, base::Nanos began);
-  // Call it several times a second.
+  // To be called several times a second.
   void watch();
 
   void on_report(base::NodeId node, wire::WorkerProgress& reading);
   void on_report(base::NodeId node, wire::CheckpointNote& note);
-  // Journals the newest state, if it has changed or a rank waits for training data, so that the
-  // journal has it before what follows.
+  // Journals the newest state before something else is journaled, if the state has changed or a
+  // rank waits for training data.
   void journal_steps(base::NodeId node = {});
-  // The same with all that is due about checkpoints.
+  // Also journals what is due about checkpoints.
   void journal_all(base::NodeId node = {});
 
   [[nodiscard]] const ProgressTracker& readings() const { return readings_; }
-  // Over the last moments; none: unknown.
+  // Over the last kStepRateWindow; nullopt: unknown.
   [[nodiscard]] std::optional<double> steps_per_second() const {
     return rate_.per_second(clock_.now());
   }
-  // When the furthest rank did its last step; none: no step was seen.
+  // When the furthest rank was seen to do its last step; nullopt: no step was seen.
   [[nodiscard]] std::optional<base::Nanos> stepped_at() const { return stepped_at_; }
 
  private:
@@ -70,7 +72,7 @@ class GroupProgress {
   CheckpointWatch checkpoints_;
   LineNews line_news_;
   StepRate rate_;
-  std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
+  std::uint64_t furthest_ = 0;  // steps of the furthest rank at the last watch()
   std::optional<base::Nanos> stepped_at_;
   bool goal_reached_ = false;  // in this attempt
   base::Timer summary_timer_;

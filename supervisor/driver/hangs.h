@@ -1,6 +1,6 @@
 #pragma once
-// Hangs: an agent reports a worker that waits for long, all workers are looked at, the analyzer
-// names the rank that blocks the others, and the core gets the verdicts that matter
+// Finds hangs. When a worker waits for long, or steps are missing, all workers are looked at. The
+// analyzer names the rank that blocks the others, and the core gets the verdicts that matter
 // (watch/hang_watch.h). Ranks that are slow from their first step on are found in the same way
 // (watch/pace_looks.h).
 //
@@ -25,30 +25,31 @@ class Hangs {
  public:
   struct Plan {
     HangPolicy policy;
-    base::Nanos still{};  // hang_still of the policy
+    base::Nanos still{};  // hang_still (core/types/policy.h)
     bool traces = false;  // workers' collectives are recorded
   };
   struct Hands {
     std::function<base::Attempt()> attempt;  // the current one
     std::function<bool()> is_running;  // its workers run
-    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: it has reported none
+    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: no rank has reported any
     std::function<void()> on_news;  // before the first on_diagnosed() of a look for hangs
     std::function<void(Diagnosed)> on_diagnosed;
   };
-  // The references outlive this object; `looks` gives no answer once this object has ended.
+  // The references outlive this object. `looks` must give no answer after the end of this object.
   Hangs(const base::Clock& clock, const NodeTable& nodes, WorkerLooks& looks, const Plan& plan,
         Hands hands);
 
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Call it several times a second: looks at the workers when it is time.
+  // To be called several times a second: begins a look at the workers when one is due.
   void watch();
-  // A round of the vote on which machine slows the job down; without a verdict it names none.
+  // Does one round of the vote about which machine slows the job down. A look without a result is a
+  // round that names no machine.
   void look_at_pace(const LookAtPace& action);
   void on_report(base::NodeId node, const wire::CollectiveProgress& report);
   void on_report(base::NodeId node, const wire::Overdue& report);
   void on_report(base::NodeId node, const wire::BandwidthReport& report);
   [[nodiscard]] const BandwidthWatch& bandwidth() const { return bandwidth_; }
-  // A worker of the current attempt has ended with 0.
+  // A worker of the current attempt has ended well.
   void note_ended() { watch_.note_ended(clock_.now()); }
 
  private:
@@ -62,7 +63,7 @@ class Hangs {
   HangWatch watch_;
   PaceLooks pace_looks_;
   BandwidthWatch bandwidth_;
-  // By the furthest rank, over all its communicators; none: no rank of the attempt has reported
+  // Of the furthest rank, over all its communicators; nullopt: no rank of the attempt has reported
   // any.
   std::optional<std::uint64_t> collectives_done_;
 };

@@ -25,7 +25,7 @@ class NodeChecks {
   struct Plan {
     std::function<void(NodesChecked)> on_checked;
     std::function<void(NodesReplayed)> on_replayed;
-    std::vector<std::string> replay_command{};  // as in GroupReplay::Plan
+    std::vector<std::string> replay_command{};  // --replay-cmd, argv; empty: the alignment test
   };
   // The references outlive this object.
   NodeChecks(const boost::asio::any_io_executor& executor, const base::Clock& clock,
@@ -35,12 +35,12 @@ class NodeChecks {
   NodeChecks& operator=(const NodeChecks&) = delete;
 
   void check(const CheckNodes& action);
-  // One replay at a time: a new one ends what is left of the one before.
+  // Ends the replay that is under way, and begins a new one if the action has groups.
   void replay(const ReplayNodes& action, base::Attempt attempt);
-  // The table of these verdicts about the check that ended last.
+  // The table with these verdicts about the check that ended last.
   [[nodiscard]] std::string table(const NodesJudged& judged) const;
 
-  // Reports go to all checks under way: each knows its own.
+  // Every check under way gets every report, and ignores those of other checks.
   void on_report(base::NodeId node, const wire::CheckReady& report);
   void on_report(base::NodeId node, wire::NodeChecked& report);
   void on_report(base::NodeId node, const wire::PeersMeasured& report);

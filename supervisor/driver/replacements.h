@@ -1,15 +1,16 @@
 #pragma once
-// Nodes in place of lost ones, as the scheduler gives them: when to queue jobs for them, how many,
-// and when to cancel these (--replace; launcher/slurm/replacement.h).
+// Nodes from Slurm in place of lost ones: decides when to queue jobs for them, how many, and when
+// to cancel these jobs (--replace; launcher/slurm/replacement.h).
 //
-// A job is queued for each node that the group lacks, once it has lacked nodes for
-// kReplacePatience, as long as there are at most Settings::most such jobs. A job is cancelled when
-// the group no longer lacks its node, when its agent does not join, and when its node is lost or
-// has done nothing for kReplaceJoinMax (its workers may be saving). The agents join by themselves;
-// what then becomes of the group is the core's decision.
+// Once the group has lacked nodes for kReplacePatience, one job is queued for each missing node;
+// there are at most Settings::most jobs at a time. A job is cancelled when the group no longer
+// needs its node, when its agent does not join within kReplaceJoinMax, when its node is lost, and
+// when its node has not worked for kReplaceJoinMax (its workers may be saving until then). The
+// agents join by themselves; the core decides what becomes of the group.
 //
-// Owned by the driver, on its loop. Slurm may be slow, refuse, or be gone: each is logged once, and
-// the run never depends on it. Refused jobs are asked for again after growing waits.
+// Owned by the driver, on its loop. Slurm may be slow, refuse, or be gone: each such trouble is
+// logged once, and the run never depends on Slurm. Refused jobs are asked for again after growing
+// waits.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -30,38 +31,38 @@ class Replacements {
  public:
   struct Settings {
     std::uint32_t most = 0;  // jobs at a time; 0: none is ever queued
-    std::uint32_t nodes = 0;  // that the group has if none is missing
+    std::uint32_t nodes = 0;  // size of the group if no node is missing
     base::Nanos poll{};  // how often Slurm is asked what became of the jobs
   };
   struct Hands {
-    // As in Driver::Parts; null without Slurm.
+    // Queues and cancels jobs, lists them, and answers once, from the loop; null without Slurm.
     std::function<void(launcher::ReplacementOrder,
                        std::function<void(launcher::ReplacementAnswer)>)>
         order{};
-    std::function<bool(base::NodeId)> works{};  // it has joined, and may be in the group
+    std::function<bool(base::NodeId)> works{};  // the node has joined, and may be in the group
     std::function<bool()> is_ending{};
   };
   // `clock` and `nodes` outlive this object.
   Replacements(const boost::asio::any_io_executor& executor, const base::Clock& clock,
                const NodeTable& nodes, Settings settings, Hands hands);
 
-  // Jobs of another supervisor of this run, which are in the queue, are taken over.
+  // Takes over jobs that an earlier supervisor of this run has queued.
   void begin();
-  // The run is over: jobs whose nodes have not come are cancelled. The others end with their
+  // The run is over: cancels the jobs whose nodes have not come. The other jobs end with their
   // agents.
   void release();
   void end();
 
  private:
   struct Job {
-    std::string node;  // empty: it waits
+    std::string node;  // empty: the job waits in Slurm's queue
     std::optional<base::Nanos> running_since{};
     bool has_come = false;
-    std::optional<base::Nanos> idle_since{};  // since its node, which had come, does not work
+    std::optional<base::Nanos> idle_since{};  // since when its node, which had come, does not work
     bool is_cancelled = false;  // Slurm was told so
-    bool is_late_said = false;
-    bool is_widened = false;
-    bool is_missed = false;  // the last list of the queue does not have it
+    bool is_late_said = false;  // it was logged that the job waits
+    bool is_widened = false;  // Slurm was told that the job may get any host
+    bool is_missed = false;  // the last list of the queue does not have the job
   };
   void look();
   void note_nodes();
@@ -81,9 +82,9 @@ class Replacements {
   std::uint32_t there_ = 0;  // nodes that work
   std::optional<base::Nanos> missing_since_;
   base::Nanos ask_at_{};  // when Slurm is to be asked again
-  base::Nanos queue_at_{};  // no job is queued before
-  base::Nanos look_until_{};  // a job that lists missed may be in one until then
-  std::uint32_t refusals_ = 0;  // and jobs in vain, since a node came
+  base::Nanos queue_at_{};  // no job is queued before this time
+  base::Nanos look_until_{};  // until then a job that lists did not have may be in the next list
+  std::uint32_t refusals_ = 0;  // and jobs without success, since a node came
   bool is_listed_ = false;  // the queue is known as it is now
   bool is_asking_ = false;
   std::string trouble_;  // logged last

@@ -1,8 +1,8 @@
 #pragma once
-// What other commands may ask of the run and order it to do, over the control socket: status,
-// changes, stop, output, inject, diagnose, use, stacks, evict, update.
+// The requests of other commands over the control socket: status, changes, stop, output, inject,
+// diagnose, use, stacks, evict, update.
 //
-// Owned by the driver, on its loop. Where no socket can be opened the run goes on without.
+// Owned by the driver, on its loop. If no socket can be opened, the run goes on without one.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -34,8 +34,8 @@ class RunControl {
   };
   struct Hands {
     std::function<RunStatus()> status;
-    std::function<void(OutputNews&)> tell;  // fills in everything but the output
-    std::function<bool()> is_over;  // agents take no orders any more
+    std::function<void(OutputNews&)> tell;  // fills in all members but `output`
+    std::function<bool()> is_over;  // the run is over: agents take no orders any more
     std::function<void(EventBody, base::NodeId)> on_event;
   };
   RunControl(boost::asio::any_io_executor executor, const Sources& sources, Hands hands);

@@ -1,9 +1,9 @@
 #pragma once
-// What a run leaves of itself: each entry is journaled, counts for the status and for the times of
-// saves, and goes to the outlets.
+// The record of a run: each entry goes to the journal, the status, the times of saves, and the
+// outlets.
 //
-// Owned by the driver, on its loop. A journal that cannot be written does not end the run: its
-// report will have a gap.
+// Owned by the driver, on its loop. A journal that cannot be written does not end the run, but the
+// report may have a gap.
 
 #include <deque>
 #include <functional>
@@ -31,26 +31,27 @@ class RunRecord {
   void take_over(const Folded& folded);
 
   void write(const JournalEntry& entry);
-  // All that was written survives a loss of power.
+  // When this returns, all that was written survives a loss of power.
   void sync() { note(journal_->sync()); }
+  // Writes the entry that ends the run, and syncs.
   void write_last(const JournalEntry& entry);
-  // After an event was handled.
+  // Takes the job's state after an event was handled.
   void take(JobState state, base::Nanos at);
-  // Of another start of the same job.
+  // Adds the times of saves in another start of the same job.
   void add_saves(const SaveTimes& earlier) { saves_.add(earlier); }
 
   [[nodiscard]] const StatusFold& status() const { return status_; }
   [[nodiscard]] const LongestSaves& longest_saves() const { return saves_.longest(); }
-  // All workers of an attempt have run at the same time.
+  // Whether all workers of an attempt have run at the same time.
   [[nodiscard]] bool was_up() const { return was_up_; }
-  // Entries that the journal did not take, the newest kLostEntriesMax of them: it is read again for
-  // the final report, which would not know how the run ended.
+  // The newest kLostEntriesMax entries that could not be written to the journal. The final report
+  // is made from the journal's file and would not know how the run ended without them.
   [[nodiscard]] const std::deque<JournalEntry>& lost() const { return lost_; }
   [[nodiscard]] std::string metrics_url() const;  // empty: metrics are not served
 
   // `status` can be called from now on, until end_outlets() has called `done`.
   void begin_outlets(std::function<RunStatus()> status);
-  // Calls `done` once, at once or from the loop.
+  // Calls `done` once, from within this function or later from the loop.
   void end_outlets(std::function<void()> done);
 
  private:
@@ -61,8 +62,8 @@ class RunRecord {
   StatusFold status_;
   SaveTimes saves_;
   base::Nanos now_{};  // of the newest entry
-  bool is_failing_ = false;  // the journal, as it was last said
-  std::optional<base::Nanos> failed_at_;  // when that was said last
+  bool is_failing_ = false;  // it was logged that the journal cannot be written
+  std::optional<base::Nanos> failed_at_;  // when that was logged last
   std::deque<JournalEntry> lost_;
   bool was_up_ = false;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// What Slurm tells about the job. Its SIGTERM reaches the agents, or us through a batch script,
-// without a reason: Slurm is asked for it before the run is ended, so that workers, exit code and
-// report have the reason. And it is asked now and then what it plans for the nodes.
+// What Slurm tells about the job. Slurm's SIGTERM reaches the agents, or us through a batch script,
+// without a reason. So Slurm is asked for the reason before the run ends, as workers, exit code and
+// report need it. Slurm is also asked now and then what it plans for the nodes.
 //
 // Owned by the driver, on its loop. Slurm may be slow or gone: the run never depends on it.
 
@@ -24,7 +24,8 @@ namespace robustrun::supervisor {
 class SlurmSide {
  public:
   struct Hands {
-    // As in Driver::Parts; null without Slurm.
+    // Ask Slurm why it signals the job, and what it plans for the nodes; each answers once, from
+    // the loop. Null without Slurm.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_why{};
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_states{};
@@ -32,7 +33,7 @@ class SlurmSide {
     // JobEnd::timed_save and JobEnd::time_to_save
     std::function<std::string(base::Nanos end)> timed_save{};
     std::function<base::Nanos(base::Nanos end)> time_to_save{};
-    // What Slurm has been known to plan for the node; empty: nothing.
+    // What Slurm plans for the node, as far as the core knows; empty: nothing.
     std::function<std::string(base::NodeId)> drained{};
     std::function<void(NodeHealth, base::NodeId)> on_health{};
   };
@@ -42,12 +43,12 @@ class SlurmSide {
 
   // Whether a SIGTERM may be Slurm's.
   [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
-  // Something here got SIGTERM. Every agent and the batch script report it, and again at the end of
-  // the grace period: only the first report counts, unless Slurm denies that it signalled. The
-  // first warning of the time limit is only logged if a timed save is still to come.
+  // A process of the run got SIGTERM. Every agent and the batch script report it, and again at the
+  // end of the grace period. Only the first report counts, unless Slurm denies that it signalled.
+  // The first warning of the time limit is only logged if a timed save is still to come (JobEnd).
   void signalled();
-  // The run ends at its time limit already: what Slurm signals now is known, and an answer that is
-  // under way must not become a second signal, which would kill workers that save.
+  // The run already ends at its time limit. From now on signals and answers of Slurm are ignored,
+  // as a second signal would kill workers that save.
   void note_end() { is_over_ = true; }
   void watch_nodes();
   void end();
@@ -62,7 +63,7 @@ class SlurmSide {
   bool is_asked_ = false;  // Slurm was asked, and has not denied that it signalled
   bool is_over_ = false;  // note_end() was called
   bool was_warned_ = false;  // of the time limit
-  bool is_silent_ = false;  // it did not tell the nodes' states, which was logged
+  bool is_silent_ = false;  // it was logged that Slurm does not tell the nodes' states
   base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
 };

@@ -1,9 +1,9 @@
 #pragma once
-// Standby workers on spare nodes: relays to the spares what workers of the group import, and
-// remembers which spares know it. It only affects how fast a replacement starts, so it is not
-// journaled: a successor of this supervisor learns it again.
+// Standby workers on spare nodes: relays to the spares which modules the group's workers import,
+// and remembers which spares have the newest list. This only affects how fast a replacement starts,
+// so it is not journaled: a successor of this supervisor learns it again.
 //
-// Bookkeeping for the driver, on its loop.
+// Owned by WorkerOrders, on the driver's loop.
 
 #include <cstdint>
 #include <map>
@@ -21,8 +21,8 @@ class SpareStandbys {
   void note_start(base::NodeId node, const wire::StartWorkers& order);
   // A report of a worker of the current attempt.
   void note_modules(const wire::StandbyModules& report);
-  // The order that the agent of a spare must get now; it counts as sent. nullopt: the agent has it
-  // already, or gets none.
+  // The order that the agent of a spare must get now; it counts as sent. nullopt: the agent has the
+  // newest order, or there is none yet.
   [[nodiscard]] std::optional<wire::KeepStandbys> tell(base::NodeId node,
                                                        base::Generation generation);
   // The node's connection broke: it may have missed the last order.
@@ -33,9 +33,9 @@ class SpareStandbys {
     base::Generation generation;
     std::uint64_t serial = 0;
   };
-  std::optional<wire::StartWorkers> newest_;  // to the last node of the group
+  std::optional<wire::StartWorkers> newest_;  // the newest order to the last node of the group
   wire::KeepStandbys keep_;
-  std::uint64_t serial_ = 0;  // of keep_; 0: there is none yet
+  std::uint64_t serial_ = 0;  // of keep_; 0: there is no list yet
   std::map<base::NodeId, Heard> heard_;  // one per spare node
 };
 

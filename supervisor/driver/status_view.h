@@ -1,8 +1,8 @@
 #pragma once
-// The status of the run: what the journal tells, what the agents have reported since, and which
-// nodes are there.
+// Makes the status of the run from the journal's entries, the agents' newest reports, and the state
+// of their connections.
 //
-// Owned by the driver, on its loop. It only reads the other parts.
+// Owned by the driver, on its loop. Only reads the other parts.
 
 #include <optional>
 
@@ -34,8 +34,8 @@ class StatusView {
 
   [[nodiscard]] RunStatus status() const;
   void begin_attempt() { group_wait_watch_.begin_attempt(clock_.now()); }
-  // Logs once per attempt that ranks have waited for others in init_process_group for long. Call it
-  // several times a second.
+  // Logs once per attempt that ranks have been waiting for others in init_process_group for a long
+  // time. To be called several times a second.
   void watch_group_wait();
 
  private:

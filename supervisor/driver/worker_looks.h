@@ -2,9 +2,9 @@
 // Looks at the workers: asks the agents what their workers are doing (watch/observation.h), and has
 // the answers analyzed.
 //
-// There is one look at all workers at a time: a request during a look gets that look's verdict,
-// unless it needs evidence and the look has none; then another look follows. A look back, at a
-// failed attempt, and looks at what ranks use and at their stacks are independent of it.
+// There is one look at all workers at a time. A request during a look gets that look's verdict. If
+// the request needs evidence and the look has none, another look follows. Looks back at a failed
+// attempt, and looks at what ranks use or at their stacks, may take place at the same time.
 //
 // Owned by the driver, on its loop.
 
@@ -47,17 +47,17 @@ class WorkerLooks {
   WorkerLooks(const WorkerLooks&) = delete;
   WorkerLooks& operator=(const WorkerLooks&) = delete;
 
-  // `evidence`: with stacks, which hangs are judged by. `done` gets null when the look had no
-  // result.
+  // Looks at all workers. `evidence`: stacks are collected, too, which are needed to judge hangs.
+  // `done` gets null if the look had no result.
   using Done = std::function<void(const tracer::Verdict*)>;
   void look(bool evidence, Done done);
-  // At the workers of an attempt that has failed, before they are stopped. The question is sent
-  // before the stop orders, and agents delay these for it: a stopped worker cannot be looked at.
-  // `done` is not called after end().
+  // Looks at the workers of an attempt that has failed, before they are stopped. The question is
+  // sent before the stop orders, and agents carry these out after their answer, as a stopped worker
+  // cannot be looked at. `done` is not called after end().
   void look_back(const LookBack& action, std::function<void(tracer::Verdict)> done);
-  // Only that rank's agent is asked, and only now: nothing is measured that is not looked at.
+  // Asks only the rank's agent, which measures only when it is asked.
   void look_at_use(base::Rank rank, UseAnswer done);
-  // Of one rank, or all of them.
+  // nullopt: the stacks of all ranks.
   void look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done);
 
   void on_report(base::NodeId node, const wire::Observed& report);
@@ -77,7 +77,7 @@ class WorkerLooks {
   void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
   void answer(const tracer::Verdict* verdict);
   [[nodiscard]] Observation::Plan plan(wire::Observe question) const;
-  // Null: the rank does not run.
+  // Removes all other nodes from `asked`. Null: the rank does not run.
   [[nodiscard]] const Observation::Node* keep_node_of(base::Rank rank,
                                                       Observation::Plan& asked) const;
   void begin_for_user(Observation::Plan asked, std::function<void(tracer::FleetSnapshot)> done);
@@ -92,7 +92,7 @@ class WorkerLooks {
   std::shared_ptr<Observation> look_, look_back_;  // under way, or null
   std::vector<std::shared_ptr<Observation>> user_looks_;  // at use and stacks, under way
   std::vector<Waiter> waiters_;  // for look_
-  bool has_evidence_ = false;  // look_ has
+  bool has_evidence_ = false;  // look_ collects stacks
   std::uint64_t looks_begun_ = 0;
   bool ended_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // until drop()

@@ -1,6 +1,6 @@
 #pragma once
-// The core's orders about workers and their states, as messages to the agents. And orders to
-// spare nodes to keep standby workers like those of the group.
+// Sends the core's orders about workers and their states to the agents, and orders to spare nodes
+// to keep standby workers like those of the group.
 //
 // Owned by the driver, on its loop.
 
@@ -18,9 +18,10 @@ namespace robustrun::supervisor {
 class WorkerOrders {
  public:
   struct Hands {
-    // Before the first start order of an attempt; `began`: no save of it began earlier.
+    // Called before the first start order of an attempt. `began`: no worker of the attempt started
+    // earlier.
     std::function<void(const StartWorkers&, base::Nanos began)> on_attempt;
-    // Nothing was ordered.
+    // The node's workers cannot be started, and the agent got no order.
     std::function<void(WorkerStartFailed, base::NodeId)> on_failed;
   };
   // The references outlive this object.
@@ -34,13 +35,14 @@ class WorkerOrders {
   void perform(const DemoteCheckpoint& action);
   void perform(const SaveHeldCopies& action);
 
-  // When the run began, which another supervisor led before: workers of an attempt that is under
-  // way may have started as early as that.
+  // `since`: the start of a run that another supervisor led before. Workers of the current attempt
+  // may have started at any time since then.
   void take_over(base::Nanos since) { taken_over_since_ = since; }
   void on_report(base::NodeId node, const wire::StandbyModules& report);
   // The node's connection broke: it may have missed orders.
   void on_connected_again(base::NodeId node);
-  // Call it now and then while workers run: a spare gets the newest order about standby workers.
+  // To be called now and then while workers run: sends a spare the newest order about standby
+  // workers.
   void prepare_spare(base::NodeId node);
 
  private:

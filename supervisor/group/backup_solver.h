@@ -2,7 +2,8 @@
 // Answers the core's SolveBackup from the network's topology and the job's parallelism. Pure; the
 // driver runs it on the blocking pool.
 //
-// Nodes are found by their names. Of a node without a description only the ranks are known.
+// Nodes are found by their names. Of a node that the topology does not describe only the ranks are
+// known.
 
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace robustrun::supervisor {
 
 class BackupSolver {
  public:
-  // `request` may be disabled: then the run is not placed by topology.
+  // If `request` is not enabled, only its cluster is used.
   explicit BackupSolver(const PlacementRequest& request);
 
   // Never fails: without a solution the answer has no keepers and gives the reason.

@@ -3,9 +3,9 @@
 // combines their answers into the event that the core judges. Decides nothing.
 //
 // All groups begin at once, each with a port that its first node found. A group is over when all
-// its nodes have answered, soon after the first of them failed (the others may only wait for that
-// one), or at the deadline; remaining processes are killed then. The group of a lost agent is
-// untested. Used on the driver's loop.
+// its nodes have answered, at the deadline, or Plan::others after a node has failed, as the other
+// nodes may only wait for that one; remaining processes are killed then. A group that loses an
+// agent before its answer counts as untested. Used on the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -28,22 +28,22 @@ class GroupReplay {
   };
   struct Plan {
     std::vector<std::string> command;  // argv; empty: the alignment test
-    base::Attempt attempt;  // used in the requests for ports
+    base::Attempt attempt;  // for the requests for ports
     base::Nanos others = kReplayOthersMax;  // time for a group's other nodes once one has failed
   };
 
-  // Begins with a post: `hands` are never called from within start().
+  // Does not call `hands` before it has returned.
   static std::shared_ptr<GroupReplay> start(boost::asio::any_io_executor executor,
                                             const base::Clock& clock, ReplayNodes order, Plan plan,
                                             Hands hands);
   virtual ~GroupReplay() = default;
   virtual void drop() = 0;  // ends all processes; `on_done` is not called any more
 
-  // Repeated reports, and reports of other nodes, are ignored. False: the report is not for a
+  // Repeated reports, and reports of other nodes, are ignored. False: the port is not for this
   // replay.
   virtual bool on_report(base::NodeId node, const wire::PortReserved& report) = 0;
   virtual void on_report(base::NodeId node, const wire::NodeReplayed& report) = 0;
-  // An agent is connected again, and may have missed its last order.
+  // Sends the last order again, as the agent may have missed it.
   virtual void on_connected_again(base::NodeId node) = 0;
   virtual void on_agent_lost(base::NodeId node, const std::string& why) = 0;
 };

@@ -18,7 +18,7 @@
 namespace robustrun::supervisor {
 
 // Appends each note to the file of its run in `directory`, which is created if needed (0700). Does
-// nothing if there are no notes. Errors name the path; some notes may have been written then.
+// nothing if there are no notes. Errors name the path; some notes may have been written before.
 [[nodiscard]] base::Status append_notes(const std::string& directory,
                                         const std::vector<NodeNote>& notes);
 

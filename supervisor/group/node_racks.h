@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 class NodeRacks {
  public:
   explicit NodeRacks(const topo::Cluster& cluster);
-  // The rack that the topology names, else the lowest switch above the node; empty: neither is
-  // known, or it is the same for all nodes.
+  // The rack that the topology names, or without one the lowest switch above the node. Empty: the
+  // node is unknown, or all nodes are in the same rack.
   [[nodiscard]] std::string of(const std::string& node) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Answers the core's SolvePlacement from the network's topology. Pure except that it remembers
-// sizes of nodes; the driver runs it on the blocking pool, in one lane.
+// Answers the core's SolvePlacement from the network's topology. Pure except that it remembers the
+// nodes' numbers of workers; the driver runs it on the blocking pool, in one lane.
 //
 // Nodes are found by their names. If the topology lacks a node, nothing can be placed: the answer
 // has no members and gives the reason, and the core goes on without a placement.
@@ -25,8 +25,8 @@ class Placer {
   explicit Placer(PlacementRequest request);
 
   // The first group is placed freely (topo/place.h), later ones as the user allows
-  // (topo/spares/replace.h). Never fails: see above. O(n log n) of the nodes beside what topo/
-  // takes.
+  // (topo/spares/replace.h). Never fails: see above. Takes O(n log n) for n nodes, besides the time
+  // in topo/.
   PlacementSolved solve(const SolvePlacement& question);
 
  private:
@@ -40,9 +40,9 @@ class Placer {
   [[nodiscard]] std::string best_in_words(const topo::Placement& placement) const;
 
   PlacementRequest request_;
-  std::string broken_;   // why no placement is possible; empty: it is
+  std::string broken_;  // why no placement is possible; empty: placements are possible
   std::vector<topo::NodeIndex> by_name_;
-  std::vector<base::NodeId> node_at_;   // by index, of this question's candidates
+  std::vector<base::NodeId> node_at_;  // by index, of this question's candidates
 };
 
 }  // namespace robustrun::supervisor

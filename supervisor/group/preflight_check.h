@@ -2,9 +2,9 @@
 // One pre-flight check: talks to the agents of some nodes (wire/messages/preflight.h), and combines
 // their answers into the event that the core judges. Decides nothing.
 //
-// All nodes are asked at once; each step ends when all have answered or its time is over. Nodes
-// that did not answer in time, or were lost meanwhile, are reported as such. Answers are bounded
-// and must be about this check; they are not judged here. Used on the driver's loop.
+// All nodes are asked at once; each step ends when all have answered or its time is over. The event
+// tells which nodes did not answer in time or were lost meanwhile. Long answers are shortened, and
+// answers about other checks are ignored. Used on the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -36,10 +36,10 @@ class PreflightCheck {
     base::Nanos ready = kCheckReadyMax;
     base::Nanos fast = kCheckFastMax, full = kCheckFullMax;
     base::Nanos round = kCheckRoundMax;
-    base::Nanos gpus = kCheckGpuMax;  // instead of fast
+    base::Nanos gpus = kCheckGpuMax;  // instead of fast and full if GPUs are tested
   };
 
-  // Begins with a post: `hands` are never called from within start().
+  // Does not call `hands` before it has returned.
   static std::shared_ptr<PreflightCheck> start(boost::asio::any_io_executor executor,
                                                const base::Clock& clock, const CheckNodes& order,
                                                std::vector<Node> nodes, Hands hands,
@@ -51,7 +51,7 @@ class PreflightCheck {
   virtual void on_report(base::NodeId node, const wire::CheckReady& report) = 0;
   virtual void on_report(base::NodeId node, wire::NodeChecked& report) = 0;
   virtual void on_report(base::NodeId node, const wire::PeersMeasured& report) = 0;
-  // An agent is connected again, and may have missed its last order.
+  // Sends the last order again, as the agent may have missed it; but no order to measure.
   virtual void on_connected_again(base::NodeId node) = 0;
   virtual void on_agent_lost(base::NodeId node, const std::string& why) = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The output of `robustrun check`: a line for each node with its equipment, and below it the
-// findings. Pure.
+// The output of `robustrun check`: a line for each node with its equipment, and its findings below.
+// Pure.
 
 #include <string>
 #include <vector>

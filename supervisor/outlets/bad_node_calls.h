@@ -14,12 +14,13 @@ namespace robustrun::supervisor {
 class BadNodeCalls {
  public:
   explicit BadNodeCalls(const BadNodePlan& plan) : plan_(plan) {}
-  // nullopt: nothing is to be run; then `why_not` says so in a sentence.
+  // nullopt: nothing is to be run; `why_not` then has the reason as a sentence.
   std::optional<IncidentHook::Call> call_for(const BadNode& bad, std::string& why_not);
 
  private:
   const BadNodePlan& plan_;
-  std::vector<std::string> told_;  // "n3: uncorrectable ECC error"; kComment: the comment has all
+  // kComment: the nodes that the comment names: "n3: uncorrectable ECC error".
+  std::vector<std::string> told_;
 };
 
 }  // namespace robustrun::supervisor

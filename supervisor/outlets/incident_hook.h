@@ -1,10 +1,12 @@
 #pragma once
-// The commands of --on-incident and --on-bad-node: a program of the user's that gets every incident
-// or bad node as JSON on its standard input (an argument vector, never a shell), or scontrol.
+// The commands of --on-incident and --on-bad-node: a program of the user that gets each incident or
+// bad node as JSON on its standard input, or scontrol. A command is an argument vector; no shell
+// runs it.
 //
-// Used on the driver's loop. A thread runs one command at a time, and kills it with all its
-// children when its time is over. The run waits for it only at its end, and not for long. Its
-// output goes to the log. Incidents beyond a bounded queue are dropped, which is logged.
+// Used on the driver's loop. A thread runs one command at a time, and kills the command with all
+// its children after time_max. Only the end of the run waits for commands, for at most end_max.
+// Output of commands goes to the log. Incidents beyond a bounded queue are dropped, which is
+// logged.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -20,7 +22,7 @@
 
 namespace robustrun::supervisor {
 
-// Words of its messages: the option, and what is dropped when the command is too slow.
+// Words for log messages: the option, and what is dropped when the command is too slow.
 struct HookNames {
   const char* option = "--on-incident";
   const char* subject = "incident";
@@ -35,9 +37,9 @@ class IncidentHook {
   };
   struct Call {
     std::string input;
-    std::vector<std::string> words;  // behind argv
-    // If set, one line tells the outcome: this, or `failed` with the cause. Otherwise the command's
-    // output is logged.
+    std::vector<std::string> words;  // appended to argv
+    // If `done` is set, one line is logged: `done` after a success, or `failed` with the cause.
+    // Otherwise the command's output is logged.
     std::string done;
     std::string failed;
   };
@@ -49,6 +51,7 @@ class IncidentHook {
                                                           Limits limits, HookNames names = {});
   // Kills the running command.
   virtual ~IncidentHook() = default;
+  // Runs the command with `json` as its input.
   void tell(std::string json) { run({std::move(json), {}, {}, {}}); }
   virtual void run(Call call) = 0;
   // No more incidents will come. Calls `done` once, from the loop: when all commands have run, or

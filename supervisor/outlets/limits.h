@@ -17,7 +17,7 @@ inline constexpr std::chrono::milliseconds kMetricsFreshFor{500};
 inline constexpr std::chrono::seconds kMetricsFileInterval{15};
 
 inline constexpr std::size_t kEventsCongestedBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kEventsQueueBytesMax = std::size_t{4} << 20;  // beyond: dropped
+inline constexpr std::size_t kEventsQueueBytesMax = std::size_t{4} << 20;  // more is dropped
 inline constexpr std::chrono::seconds kEventsStallMax{5};
 inline constexpr std::chrono::seconds kEventsRetryAfter{1};
 
@@ -31,19 +31,21 @@ inline constexpr std::size_t kHookLineBytesShown = 300;
 inline constexpr std::size_t kBadNodeReasonBytesMax = 200;
 inline constexpr std::size_t kBadNodesInComment = 16;
 
-// --notify, per target: notices that wait; how many go out in which time; one request or mail; the
-// wait before a failed one is tried again, doubled up to a maximum, and the number of tries.
+// --notify, for each target.
 inline constexpr std::size_t kNoticesWaitingMax = 16;
+// At most kNoticeBurst notices go out within kNoticeWindow.
 inline constexpr std::size_t kNoticeBurst = 10;
 inline constexpr std::chrono::minutes kNoticeWindow{10};
-inline constexpr std::chrono::seconds kNoticeRequestMax{10};
+inline constexpr std::chrono::seconds kNoticeRequestMax{10};  // time of one request or mail
+// The wait before a failed notice is tried again doubles from the first to the maximum.
 inline constexpr std::chrono::seconds kNoticeRetryFirst{1};
 inline constexpr std::chrono::seconds kNoticeRetryMax{60};
 inline constexpr unsigned kNoticeTriesMax = 6;
-inline constexpr std::chrono::seconds kNoticeLookEvery{5};  // for a run without steps
-inline constexpr std::chrono::seconds kNoticeEndMax{4};  // at the end of the run
+// Interval of looks whether the run makes steps.
+inline constexpr std::chrono::seconds kNoticeLookEvery{5};
+inline constexpr std::chrono::seconds kNoticeEndMax{4};  // how long the end of the run waits
 
-// At the end of the run: how long to wait for commands, and for each of the files.
+// How long the end of the run waits for each command, and for each of the files.
 inline constexpr std::chrono::seconds kHookEndMax{5};
 inline constexpr std::chrono::seconds kOutletEndMax{2};
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which of a run's events people are notified of. Pure; the caller gives the time.
+// Decides about which events of a run people are notified. Pure; the caller gives the time.
 
 #include <optional>
 #include <string>
@@ -15,12 +15,11 @@ class NoticeFold {
  public:
   // `stalled_after`: time without a step until a notice; 0: never.
   explicit NoticeFold(base::Nanos stalled_after) : stalled_after_(stalled_after) {}
-  // The notice about an event or a state, if there is one. After an event that gave up there is
-  // none about the end. For a run that is taken over, give it the events of before as well, and
-  // drop their notices.
+  // The notice about an event, if it needs one. After RunEvent::gave_up the end of the run needs
+  // none. For a run that was taken over, pass in its earlier events, too, and drop their notices.
   std::optional<Notice> take(const RunEvent& event);
-  // The notice about a run that makes no steps, once until it makes some, and then the one about
-  // that; scripts without steps cause none. Call it at least every minute.
+  // One notice when the run has done no step for `stalled_after`, and one when it does steps again.
+  // Scripts without steps cause none. To be called at least every minute.
   std::optional<Notice> look(const RunStatus& status, base::Nanos now);
 
  private:

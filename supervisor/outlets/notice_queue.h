@@ -1,11 +1,11 @@
 #pragma once
 // Which notice is sent next to one target, and when. Pure; the caller gives the time.
 //
-// At most kNoticesWaitingMax wait; beyond that the second is dropped, as the first may be on its
-// way, and counted in the next one. At most kNoticeBurst notices go out within kNoticeWindow; those
-// that a run ends with are exempt. A failed one is tried again after kNoticeRetryFirst, doubled
-// each time up to kNoticeRetryMax, and dropped after kNoticeTriesMax tries. Notices keep their
-// order.
+// At most kNoticesWaitingMax notices wait. One more drops the second one, as the first may be on
+// its way; the next notice tells how many were dropped. At most kNoticeBurst notices go out within
+// kNoticeWindow; this limit does not hold any more once the notice waits that the run has ended or
+// is given up. A failed notice is tried again after kNoticeRetryFirst, doubled each time up to
+// kNoticeRetryMax, and dropped after kNoticeTriesMax tries. Notices keep their order.
 
 #include <cstdint>
 #include <deque>
@@ -24,11 +24,13 @@ class NoticeQueue {
   [[nodiscard]] std::optional<Notice> next(base::Nanos now) const;
   // When next() will have one; nullopt: the queue is empty.
   [[nodiscard]] std::optional<base::Nanos> due() const;
-  // What came of the notice that next() returned.
+  // The notice that next() returned was delivered.
   void sent(base::Nanos now);
-  // Whether it will be tried again. `is_final`: another try would fail as well.
+  // The notice that next() returned was not delivered. Returns whether it will be tried again.
+  // `is_final`: another try would fail as well.
   bool failed(base::Nanos now, bool is_final);
-  // The run ends: from now on neither the rate nor earlier failures delay a notice.
+  // The run ends: from now on neither the limit of kNoticeBurst nor earlier failures delay a
+  // notice.
   void hurry();
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   // Notices that were dropped in all.

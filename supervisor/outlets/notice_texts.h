@@ -1,5 +1,5 @@
 #pragma once
-// A notice as the request or mail of each kind of target. Pure.
+// Makes a request or a mail from a notice, for each kind of target. Pure.
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 // Sends notices to the targets of --notify.
 //
-// Used on the driver's loop. Each target has a queue (notice_queue.h) and a thread, so that one
-// that hangs delays no other. The run waits for it only at its end, and not for long. The first
-// failure of a target is logged, and later ones only after a success in between.
+// Used on the driver's loop. Each target has a queue (notice_queue.h) and a thread, so that a
+// target that hangs delays no other. Only the end of the run waits for deliveries, for at most
+// end_max. The first failure of a target is logged, and later ones only after a success in between.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -30,7 +30,7 @@ class Notifier {
     std::chrono::milliseconds end_max = kNoticeEndMax;
     std::chrono::milliseconds request_max = kNoticeRequestMax;
   };
-  // `plan` has targets.
+  // `plan` has at least one target.
   Notifier(const boost::asio::any_io_executor& executor, const base::Clock& clock,
            const NotifyPlan& plan, Limits limits);
   ~Notifier();

@@ -1,10 +1,10 @@
 #pragma once
 // A run's output for other programs: metrics over HTTP and in a file, events as lines of JSON,
-// incidents to a command; and notices for people.
+// incidents and bad nodes to commands; and notices for people.
 //
-// Opened before the run begins, so that errors are reported in time; owned by run_job, fed by the
-// driver on its loop. No outlet can delay or end the run: a slow consumer loses data, which is
-// logged. Only the end of the run waits, and not for long (limits.h).
+// Opened before the run begins, so that errors are reported in time. Owned by run_job; the driver
+// passes in entries on its loop. No outlet can delay or end the run: a slow consumer loses data,
+// which is logged. Only the end of the run waits for outlets, for a bounded time (limits.h).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -22,15 +22,15 @@ namespace robustrun::supervisor {
 
 class Outlets {
  public:
-  // Null when the plan has no outlets. `is_resumed`: the run was taken over; outlets that cannot be
-  // opened any more are left out with a warning.
+  // Null if the plan has no outlets. `is_resumed`: the run was taken over; outlets that cannot be
+  // opened are then left out with a warning.
   static base::Result<std::unique_ptr<Outlets>> open(boost::asio::any_io_executor executor,
                                                      const base::Clock& clock,
                                                      const OutletPlan& plan, bool is_resumed);
   virtual ~Outlets() = default;
   // "http://10.0.0.1:9100/metrics"; empty: metrics are not served.
   [[nodiscard]] virtual std::string metrics_url() const = 0;
-  // The former supervisor's journal: it is counted, but not published again.
+  // Takes the journal of the former supervisor: its entries count, but are not published again.
   virtual void catch_up(const std::vector<JournalEntry>& entries) = 0;
   // An entry that is being journaled.
   virtual void take(const JournalEntry& entry) = 0;

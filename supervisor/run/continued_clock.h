@@ -1,6 +1,6 @@
 #pragma once
-// The clock of a run that another supervisor has taken over: the journal's times rise across hosts
-// and reboots.
+// The clock of a run that was taken over. It continues the times in the journal, so that they rise
+// across hosts and reboots.
 
 #include <algorithm>
 
@@ -10,6 +10,7 @@ namespace robustrun::supervisor {
 
 class ContinuedClock final : public base::Clock {
  public:
+  // `ahead`: how far now() is ahead of the machine's own clock.
   explicit ContinuedClock(base::Nanos ahead = {}) : ahead_(ahead) {}
   [[nodiscard]] base::Nanos now() const override { return system_.now() + ahead_; }
   [[nodiscard]] base::Nanos wall_time() const override { return system_.wall_time(); }
@@ -19,9 +20,10 @@ class ContinuedClock final : public base::Clock {
   base::Nanos ahead_;
 };
 
-// How far that clock is ahead of the machine's own. `last`: time of the journal's last entry;
-// `last_wall`: Unix time then. On the same boot both clocks are the same; otherwise only wall
-// clocks tell how much time has passed, which is never negative.
+// How far a ContinuedClock must be ahead of the machine's clock. `last`: time of the journal's last
+// entry; `last_wall`: Unix time of that entry. On the same boot the journal's times are the
+// machine's. Otherwise only wall clocks tell how much time has passed since that entry; a negative
+// difference counts as none.
 inline base::Nanos clock_ahead(bool same_boot, base::Nanos last, base::Nanos last_wall,
                                const base::Clock& machine) {
   if (same_boot && machine.now() >= last) return {};

@@ -10,14 +10,13 @@ namespace robustrun::supervisor {
 
 struct EarlierSaves {
   SaveTimes times;
-  std::string trouble;  // the journals that are damaged or cannot be read, for people; empty: none
+  std::string trouble;  // for people: which journals are damaged or cannot be read; empty: none
 };
 
-// `directory`: the run directory of this start, the one after `requeues` requeues. `robustrun
-// submit` has made its name: slurm-JOB-3 follows slurm-JOB-2, slurm-JOB-1 and slurm-JOB. With
-// another name no earlier start is known. Blocking; journals that cannot be read are left out, and
-// only the newest kEarlierStartsRead starts are looked for. A start that has left no journal is no
-// trouble.
+// `directory`: the run directory of this start, which comes after `requeues` requeues. `robustrun
+// submit` names the directories slurm-JOB, slurm-JOB-1, slurm-JOB-2 and so on; from another name no
+// earlier start is found. Reads at most the kEarlierStartsRead newest earlier starts. Journals that
+// cannot be read are left out; a missing journal is no trouble. Blocking.
 [[nodiscard]] EarlierSaves earlier_saves(const std::string& directory, std::uint32_t requeues);
 
 }  // namespace robustrun::supervisor

@@ -8,9 +8,9 @@
 
 namespace robustrun::supervisor {
 
-// Blocks for at most a few seconds per endpoint. kNotFound: the run has no endpoints (it is on one
-// machine); kPermission, kCorrupt: the file with the key cannot be used; otherwise as
-// wire::call_to_stop.
+// Tells the supervisor to stop the run. Blocks for at most a few seconds per endpoint. kNotFound:
+// the run has no endpoints, as it is on one machine. kPermission, kCorrupt: the file with the run's
+// key cannot be used. Other errors are those of wire::call_to_stop().
 [[nodiscard]] base::Status stop_remotely(const std::string& run_directory,
                                          const StopRequest& request);
 

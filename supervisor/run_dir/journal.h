@@ -1,5 +1,5 @@
 #pragma once
-// A run's journal: entries to records of base/io/journal_file and back.
+// A run's journal: translates entries to records of base/io/journal_file.h, and back.
 //
 // A record's payload is written by the field codec (wire/messages/field_codec.h): the time, node
 // and generation of the entry, then its body; docs/formats/journal.md lists the kinds. A reader
@@ -20,8 +20,10 @@ namespace robustrun::supervisor {
 
 class Journal {
  public:
+  // Creates the file (0600), or continues an existing one after its last whole record.
   static base::Result<Journal> create(const std::string& path);
   base::Status append(const JournalEntry& entry);
+  // When this returns, all appended entries survive a loss of power.
   base::Status sync();
 
  private:
@@ -29,24 +31,24 @@ class Journal {
   base::JournalWriter writer_;
 };
 
-// A record without its file. Pure; also for tests and fuzzers.
+// A record without its file, also for tests and fuzzers.
 struct EncodedEntry {
   std::uint32_t kind = 0;
   std::string payload;
 };
 EncodedEntry encode_entry(const JournalEntry& entry);
-// nullopt for a kind that this version does not know. kCorrupt.
+// nullopt for a kind that this version does not know. kCorrupt: the payload cannot be read. Pure.
 base::Result<std::optional<JournalEntry>> decode_entry(std::uint32_t kind,
                                                        std::string_view payload);
 
 struct JournalReadout {
   std::vector<JournalEntry> entries;
   std::uint64_t torn_bytes = 0;
-  std::string damage;  // what was lost before or between these entries, for people; empty: nothing
+  std::string damage;  // for people: what was lost before or between the entries; empty: nothing
 };
 
-// kNotFound, kCorrupt; a torn tail is no error, and what lies behind damage is read. Records of
-// unknown kinds are skipped.
+// kNotFound, kCorrupt. An incomplete last record is no error, and records behind a damaged place
+// are read. Records of unknown kinds are skipped.
 base::Result<JournalReadout> read_run_journal(const std::string& path);
 
 }  // namespace robustrun::supervisor

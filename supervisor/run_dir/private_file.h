@@ -1,5 +1,6 @@
 #pragma once
-// Small files of a run directory that hold secrets: one struct with a field list, 0600.
+// Small files of a run directory that hold secrets. Each holds one struct with a field list and has
+// the mode 0600.
 
 #include <string>
 #include <string_view>
@@ -9,10 +10,10 @@
 
 namespace robustrun::supervisor {
 
-// Writes the whole file or nothing (0600). Not synced to the disk: it survives this process, not
-// the machine.
+// Writes the whole file or nothing. It is not synced to the disk, and may be lost with the machine.
 [[nodiscard]] base::Status write_private_file(const std::string& path, std::string_view bytes);
-// kNotFound; kPermission when the file is not ours, or others may read or write it; kLimit.
+// kNotFound. kPermission: the file is another user's, or other users may use it. kLimit: it is
+// longer than kPrivateFileBytesMax.
 [[nodiscard]] base::Result<std::string> read_private_file(const std::string& path);
 
 template <class T>
@@ -20,7 +21,7 @@ template <class T>
   return write_private_file(path, wire::encode(value));
 }
 
-// As read_private_file(), and kCorrupt.
+// Errors as of read_private_file(), and kCorrupt.
 template <class T>
 [[nodiscard]] base::Result<T> load_private(const std::string& path) {
   const std::string bytes = RR_TRY(read_private_file(path));

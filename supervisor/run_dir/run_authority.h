@@ -1,7 +1,7 @@
 #pragma once
-// A run's authority over its agents: the run's CA, which proves who the supervisor is, the join
-// token, and where the supervisor listens. In the run directory (0600), for a supervisor that takes
-// the run over.
+// A run's authority over its agents: the run's certificate authority, by which agents recognize the
+// supervisor; the join token; and where the supervisor listens. It is saved in the run directory
+// for a supervisor that takes the run over.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace robustrun::supervisor {
 
 struct RunAuthority {
-  std::string run_id;  // that agents ask to join
+  std::string run_id;  // the run that agents ask to join
   std::string authority;  // wire::Authority::to_pem(): a secret
   std::string token;  // join token: a secret; empty: any host may join
   std::uint32_t port = 0;  // of the control channel
@@ -29,7 +29,7 @@ struct RunAuthority {
 // Writes `<run_directory>/authority` (0600), the whole file or nothing.
 [[nodiscard]] base::Status save_authority(const std::string& run_directory,
                                           const RunAuthority& authority);
-// kNotFound, kCorrupt; kPermission when others may have read or written it.
+// kNotFound, kCorrupt. kPermission: the file is another user's, or other users may use it.
 [[nodiscard]] base::Result<RunAuthority> load_authority(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 
 class RunLock {
  public:
-  // kConflict, naming the holder, when the run has a supervisor that does not end within two
-  // seconds; kUnavailable when the file system has no locks.
+  // kConflict, with the holder's name: the run has a supervisor that does not end within two
+  // seconds. kUnavailable: the file system has no locks.
   static base::Result<RunLock> take(const std::string& run_directory);
 
  private:

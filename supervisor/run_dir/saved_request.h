@@ -1,6 +1,7 @@
 #pragma once
-// The request that a run was started with, in the run directory, for a supervisor that takes over.
-// The job's spec is the journal's first record; this copy serves if that one is damaged.
+// The request with which a run was started, saved in the run directory for a supervisor that takes
+// the run over. The job's spec is also in the journal's first record; the saved one is used if that
+// record is damaged.
 
 #include <string>
 
@@ -10,8 +11,8 @@ namespace robustrun::supervisor {
 
 struct SavedRequest {
   RunRequest request;
-  std::string boot_id;   // of the machine whose clock the journal uses
-  JobSpec spec;          // run_id empty: an older version wrote the file, and there is no spec
+  std::string boot_id;  // of the machine whose clock the journal uses
+  JobSpec spec;  // unknown if its run_id is empty: an older version wrote the file
   template <class V>
   void fields(V& v) {
     v(1, "request", request);
@@ -20,11 +21,14 @@ struct SavedRequest {
   }
 };
 
-// Identifies this boot of this machine, and so its CLOCK_MONOTONIC; empty if the kernel has none.
+// Identifies this boot of this machine, and so its CLOCK_MONOTONIC. From
+// /proc/sys/kernel/random/boot_id; empty if that cannot be read.
 [[nodiscard]] std::string boot_id();
 
-// Writes `<run_directory>/request` (0600: it holds the workers' environment).
+// Writes `<run_directory>/request`. The file has the mode 0600, as it holds the workers'
+// environment.
 [[nodiscard]] base::Status save_request(const RunRequest& request);
+// Errors as of load_private() (private_file.h).
 [[nodiscard]] base::Result<SavedRequest> load_request(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

@@ -1,11 +1,11 @@
 #pragma once
 // The content of a run's versions (core/types/versions.h), in `<run>/versions/N/`: the code, and
-// the rest in the private file `held` (0600: an environment may hold secrets, and is never
-// journaled).
+// the rest in the file `held` (0600). An environment may hold secrets, so it is never journaled.
 //
-// `robustrun update` puts an update into a new folder beside them, `new.XXXXXX`; the supervisor
-// gives it a number. A version holds all differences to the run as it was started, not only those
-// of the last update. Blocking, but short: only the command line copies code.
+// `robustrun update` puts an update into a new folder `new.XXXXXX` beside the versions; the
+// supervisor gives it a number. A version holds all differences to the run as it was started, not
+// only those of the last update. The functions block, but not for long: only the command line
+// copies code.
 
 #include <cstdint>
 #include <string>
@@ -39,7 +39,7 @@ struct VersionContent {
 
 // An update before it has a number.
 struct StagedUpdate {
-  VersionContent changes;          // against the version before
+  VersionContent changes;          // against the previous version
   std::vector<std::string> words;  // the same for people, without secrets
   template <class V>
   void fields(V& v) {
@@ -48,19 +48,20 @@ struct StagedUpdate {
   }
 };
 
-// Makes a folder for an update; returns its name below versions_folder(). The code goes to `code`
-// in it, the code's list to `code.files`.
+// Makes a folder for an update; returns its name below versions_folder(). The command puts the code
+// into `code` in that folder, and the list of its files into `code.files`.
 [[nodiscard]] base::Result<std::string> make_stage(const std::string& run_directory);
 [[nodiscard]] std::string versions_folder(const std::string& run_directory);
 [[nodiscard]] base::Status save_stage(const std::string& run_directory, const std::string& stage,
                                       const StagedUpdate& update);
 void drop_stage(const std::string& run_directory, const std::string& stage);
 
-// `before` with the changes applied; `number`: of the new version. Pure.
+// `before` with `changes` applied; `number`: that of the new version. Pure.
 [[nodiscard]] VersionContent merged(VersionContent before, const VersionContent& changes,
                                     std::uint32_t number);
-// Makes the stage version `number`, with its changes applied to version `before`. kInvalidArgument
-// with a sentence when it is no update, or changes nothing; kCorrupt, kPermission, kOs.
+// Turns the folder `stage` into version `number`: its changes are applied to version `before`.
+// Returns the update. kInvalidArgument with a sentence: the folder holds no update, or one that
+// changes nothing. kLimit, kCorrupt, kPermission, kOs.
 [[nodiscard]] base::Result<StagedUpdate> adopt_stage(const std::string& run_directory,
                                                      const std::string& stage, std::uint32_t before,
                                                      std::uint32_t number);
@@ -70,8 +71,8 @@ void drop_stage(const std::string& run_directory, const std::string& stage);
 [[nodiscard]] wire::WorkerVersion to_message(const std::string& run_directory, std::uint32_t number,
                                              const VersionContent& content);
 
-// Fails for a variable that no update may set or unset: those that tell workers their place, and
-// robustrun's own. kInvalidArgument with a sentence.
+// kInvalidArgument with a sentence for a variable that no update may set or unset: one that tells
+// workers their place, or one of robustrun's own.
 [[nodiscard]] base::Status check_variable(std::string_view name);
 
 }  // namespace robustrun::supervisor

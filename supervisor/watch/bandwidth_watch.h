@@ -1,11 +1,10 @@
 #pragma once
-// How fast the collectives of each process group are, from what the agents report of single ranks:
-// pure, the caller gives the time. Owned by the driver, one for the run.
+// How fast the collectives of each process group are, from the agents' reports about single ranks.
+// Pure; the caller gives the time. Owned by the driver, one for the run.
 //
-// A kernel that waits for a rank that comes late takes longer, without anything being slow about
-// the transfer. So of all members the one with the least time per byte counts, which waited least.
-// For the same reason a group has become slower only if all members whose reports are recent say
-// so.
+// A kernel that waits for a late rank takes longer although the transfer is not slow. So only the
+// member with the least time per byte counts, as it has waited least. For the same reason a group
+// has become slower only if all its members with recent reports have.
 
 #include <cstdint>
 #include <map>
@@ -23,13 +22,13 @@ namespace robustrun::supervisor {
 class BandwidthWatch {
  public:
   void begin_attempt() { *this = BandwidthWatch(); }
-  // True: by the recent reports of all members, collectives of a kind and size that `report` names
-  // have become slower.
+  // True: collectives of a kind and size in `report` have become slower for all members with recent
+  // reports.
   bool take(base::Rank rank, const wire::BandwidthReport& report, base::Nanos now);
-  // By the newest reports; groups that have reported nothing for kBandwidthStale are left out. At
-  // most kBandwidthRowsMax, those that took most of the time.
+  // From the newest reports; groups without a report for kBandwidthStale are left out. At most
+  // kBandwidthRowsMax rows, those that took most time.
   [[nodiscard]] std::vector<Bandwidth> recent(base::Nanos now) const;
-  // Since the attempt began; at most kBandwidthRowsJournaled.
+  // Since the attempt began; at most kBandwidthRowsJournaled rows, those that took most time.
   [[nodiscard]] std::vector<Bandwidth> total() const;
 
  private:

@@ -1,10 +1,12 @@
 #pragma once
-// Folds all workers' notes about checkpoints into few events of the whole group: pure, no clock.
+// Folds all workers' notes about checkpoints into a few events about the whole group. Pure; the
+// caller gives the time.
 //
-// A worker's note stands for all its notes so far (wire/messages/checkpoint_note.h), so a lost one
-// does no harm. For saves and commits the first event is journaled at once, then at most one in
-// kCheckpointEventInterval; for loads the first for each checkpoint and source. What is still due
-// comes with rest(), at intervals and when a worker ends. Owned by the driver, one for the run.
+// A worker's note includes all its earlier notes (wire/messages/checkpoint_note.h), so a lost note
+// does no harm. For saves and commits the first event is journaled at once, and then at most one in
+// kCheckpointEventInterval. For loads the first event for each checkpoint and source is journaled
+// at once. The driver calls rest() for the remaining events at intervals and when a worker ends.
+// Owned by the driver, one for the run.
 
 #include <cstdint>
 #include <optional>
@@ -20,11 +22,12 @@ namespace robustrun::supervisor {
 class CheckpointWatch {
  public:
   struct News {
-    base::NodeId node;  // the node that reported it last; of a load, first
+    base::NodeId node;  // the last node that reported it; for a load the first one
     CheckpointNoted event;
   };
 
-  // `began`: by the clock of take(); no save of the attempt can be longer than the time since then.
+  // `began`: a time of take()'s clock before the attempt's first worker started. No save can be
+  // longer than the time since.
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size, base::Nanos began);
   // Returns the events to be journaled now. A note of another attempt gives none.
   std::vector<News> take(base::Rank rank, base::NodeId node, wire::CheckpointNote note,
@@ -50,7 +53,7 @@ class CheckpointWatch {
   base::Attempt attempt_;
   base::Nanos began_{};
   std::vector<Saves> saves_;  // by rank
-  std::vector<std::uint64_t> commits_;  // likewise
+  std::vector<std::uint64_t> commits_;  // by rank
   News saved_, committed_;  // without the sums over ranks
   bool has_commits_ = false;
   base::Nanos total_most_{};

@@ -1,7 +1,7 @@
 #pragma once
-// Filters the agents' reports about copies in memory, which also come when only a step has changed,
-// for news: which ranks have a copy, and where. Pure; the driver owns one. Bounded by the ranks of
-// the attempt.
+// Filters the agents' reports about copies in memory: only which ranks have a copy, and where, is
+// news. Reports also come when only a step has changed. Pure; the driver owns one. Bounded by the
+// ranks of the attempt.
 
 #include <optional>
 #include <vector>
@@ -14,8 +14,8 @@ namespace robustrun::supervisor {
 class CopiesWatch {
  public:
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // The ranks whose copies have changed; nullopt: none has. Unknown ranks, and ranks of another
-  // attempt, are ignored.
+  // The ranks that have a copy elsewhere than before; nullopt: there are none. Unknown ranks, and
+  // ranks of another attempt, are ignored.
   std::optional<CopiesKept> take(const wire::CopiesKept& report);
 
  private:

@@ -1,16 +1,16 @@
 #pragma once
-// Rounds of copies: in a round all ranks send their copies of the same step to their keepers.
-// Without rounds, where copies are made faster than sent, every rank would send its own newest
+// Rounds of copies: in a round all ranks send their copies of the same step to their keepers. If
+// copies are made faster than they are sent, every rank without rounds would send its own newest
 // copy, and the keepers might never have all copies of one step. CopyRounds chooses the step of the
 // next round from the agents' reports.
 //
 // Pure; the driver owns one. A round begins when every rank of the attempt has reported that it can
-// take part, and some have a newer copy than the last complete round's. If all have the same newest
-// copy, and time to hold it before it is overwritten, the round is of that step; otherwise of a
-// later step, so far ahead that the order arrives in time, judged by the ranks' pace and by orders
-// that came too late before. A round is complete when all ranks' copies are kept, or refused by
-// peers without room. It is given up when ranks hold different steps, because the order came too
-// late for some, or when it is overdue.
+// take part, and some rank has a newer copy than that of the last complete round. If all ranks have
+// the same newest copy, and time to hold it before it is overwritten, the round is about that step.
+// Otherwise it is about a later step, so far ahead that the order arrives in time; the ranks' pace
+// and earlier orders that came too late tell how far. A round is complete when the copies of all
+// ranks are kept, or refused by peers without room. A round is given up when it is overdue, and
+// when ranks hold different steps because the order came too late for some.
 
 #include <cstdint>
 #include <optional>
@@ -27,11 +27,11 @@ class CopyRounds {
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
   // Unknown ranks, and ranks of another attempt, are ignored.
   void take(const wire::CopiesKept& report, base::Nanos now);
-  // The order for all nodes of the attempt, when a round is to begin now.
+  // The order for all nodes of the attempt if a round must begin now.
   std::optional<wire::CopyRound> next(base::Nanos now);
   // When next() may return an order even without further reports.
   [[nodiscard]] std::optional<base::Nanos> next_at() const;
-  // The order of the round under way, or of the last one.
+  // The order of the current round, or of the last one.
   [[nodiscard]] const std::optional<wire::CopyRound>& order() const { return order_; }
 
  private:

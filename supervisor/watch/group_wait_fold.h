@@ -1,9 +1,9 @@
 #pragma once
-// Finds the ranks for which others wait in init_process_group, from the stages that agents tell of
-// their ranks (wire::StageNews). Pure; the caller gives the time.
+// Finds the ranks for which others wait in init_process_group, from the stages of ranks that agents
+// report (wire::StageNews). Pure; the caller gives the time.
 //
-// A rank has arrived once it has called init_process_group. That all ranks of the run belong to
-// that group is assumed, as torchrun's environment has it.
+// A rank is missing until it has called init_process_group. It is assumed that all ranks of the run
+// belong to the group, as torchrun's environment says.
 
 #include <cstdint>
 #include <optional>
@@ -24,10 +24,10 @@ namespace robustrun::supervisor {
 class GroupWaitFold {
  public:
   GroupWaitFold(base::Attempt attempt, base::Nanos now) : attempt_(attempt), now_(now) {}
-  // Nodes outside the group are left out. `news`: the node's last news, by our clock; those of
-  // another attempt count only for the node's own stage.
+  // Nodes outside the group are left out. `news`: the node's last news, with times of our clock;
+  // from news of another attempt only the node's own stage is used.
   void take(const NodeStatus& node, const wire::StageNews& news);
-  // None: no rank waits, or none is missing.
+  // nullopt: no rank waits, or no rank is missing.
   [[nodiscard]] std::optional<GroupWait> result();
 
  private:

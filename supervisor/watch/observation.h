@@ -1,8 +1,8 @@
 #pragma once
 // One look at all workers: asks every agent, and puts the answers together.
 //
-// Owned by the driver, on its loop. Agents that do not answer in time are left out; the analyzer
-// accepts incomplete snapshots.
+// Owned by the driver, on its loop. Workers whose agents do not answer in time are left out; the
+// analyzer accepts incomplete snapshots. Workers of a lost node are dead.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -28,11 +28,11 @@ class Observation {
     wire::Observe question;
     std::vector<Node> nodes;
     std::uint32_t world_size = 0;
-    std::optional<base::NodeId> ras;   // the node that also asks NCCL's RAS
+    std::optional<base::NodeId> ras;  // the node that also asks NCCL's RAS; nullopt: no node does
   };
   struct Hands {
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Called once, from the loop. The RAS answer is empty when no node was asked, or none answered.
+    // Called once, from the loop. The RAS answer is empty if no node was asked, or did not answer.
     std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done;
   };
   static std::shared_ptr<Observation> begin(const boost::asio::any_io_executor& executor, Plan plan,

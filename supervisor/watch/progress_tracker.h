@@ -1,7 +1,8 @@
 #pragma once
-// Folds many readings of many workers into few marks of the whole group: pure, no clock.
+// Folds many readings of many workers into few marks of the whole group. Pure; the caller gives the
+// time.
 //
-// Of each worker up to ten readings a second arrive, which are not journaled. A mark (Progress in
+// Each worker sends up to ten readings a second, which are not journaled. A mark (Progress in
 // supervisor/core/types/events.h) is journaled when every rank has reached it. Owned by the driver,
 // one for the run.
 
@@ -21,46 +22,47 @@ namespace robustrun::supervisor {
 class ProgressTracker {
  public:
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Marks reached by this reading, in order. A reading of another attempt gives none.
+  // The marks that the group reaches with this reading, in order. A reading of another attempt is
+  // ignored.
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading,
                              base::NodeId node = {});
-  // Alarms from the metrics of speaker() (core/status/metric_watch.h); other ranks give none.
+  // Alarms from the metrics of speaker() (core/status/metric_watch.h). Readings of other ranks are
+  // ignored.
   std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,
                                  base::Nanos now);
-  // The rank whose metrics are the job's: the last one if its output held metrics (Megatron-LM's
-  // does) and rank 0 has none, else rank 0.
+  // The rank whose metrics are the job's: rank 0, or the last rank if only its output has metrics,
+  // as with Megatron-LM.
   [[nodiscard]] base::Rank speaker() const;
   // The newest state as a kSummary mark; nullopt when no reading came since the last summary
   // and no rank waits for training data.
   std::optional<Progress> summary(base::Nanos now);
   // The newest state, whether it changed or not.
   [[nodiscard]] Progress newest() const { return mark(Progress::Mark::kSummary); }
-  // How long a rank has waited for training data in this attempt until `now`, the wait that lasts,
-  // and what it waits for.
+  // How long a rank has waited for training data in this attempt.
   struct DataWait {
-    base::Nanos waited{};  // with `lasting`
-    std::optional<base::Nanos> lasting;
-    std::string place;
+    base::Nanos waited{};  // sum of all waits, including `lasting`
+    std::optional<base::Nanos> lasting;  // the current wait so far; nullopt: the rank does not wait
+    std::string place;  // what the rank waits for now; empty: unknown
     std::uint64_t skipped = 0;  // records of text that the training skips
   };
   [[nodiscard]] DataWait data_wait_of(base::Rank rank, base::Nanos now) const;
-  // Least of all ranks: the number of the step, from the script or else from its optimizer's state,
-  // when every rank has one; otherwise the number of optimizer steps since the attempt's start.
+  // The least step_of() of all ranks. If a rank has none, the least steps_of().
   [[nodiscard]] std::uint64_t steps_done() const;
-  // Optimizer steps of the furthest rank, of this attempt.
+  // The most optimizer steps that a rank has done in this attempt.
   [[nodiscard]] std::uint64_t furthest() const;
-  // Steps done by one rank in this attempt, and the number of its last step as in steps_done(), if
-  // known.
+  // Optimizer steps that the rank has done in this attempt.
   [[nodiscard]] std::uint64_t steps_of(base::Rank rank) const;
+  // The number of the rank's last step: from the script, or without that from the state of its
+  // optimizer, which counts across attempts; nullopt: unknown.
   [[nodiscard]] std::optional<std::int64_t> step_of(base::Rank rank) const;
 
  private:
   [[nodiscard]] Progress mark(Progress::Mark kind) const;
   [[nodiscard]] std::optional<std::int64_t> least_step() const;
   using Moment = std::optional<base::Nanos> wire::WorkerProgress::*;
-  // When the last rank got there; nullopt while one has not. `waits_for`: a rank that had not got
-  // there when last asked. It is looked at first, as each of thousands of ranks asks ten times a
-  // second.
+  // When the last rank reached `moment`; nullopt while a rank has not. `waits_for`: a rank that had
+  // not reached it at the last call. It is looked at first, as there may be thousands of ranks with
+  // ten readings a second each.
   [[nodiscard]] std::optional<base::Nanos> reached_by_all(Moment moment,
                                                           std::size_t& waits_for) const;
   // 0 while a rank has done no step.
@@ -71,10 +73,10 @@ class ProgressTracker {
 
   base::Attempt attempt_;
   std::vector<wire::WorkerProgress> newest_;  // by rank
-  std::vector<base::NodeId> node_of_;  // likewise
-  std::optional<std::int64_t> furthest_step_;  // of all attempts before
+  std::vector<base::NodeId> node_of_;  // by rank
+  std::optional<std::int64_t> furthest_step_;  // that all ranks have done in an earlier attempt
   MetricWatch metrics_;
-  // reached_by_all() waits for these ranks.
+  // The ranks `waits_for` of reached_by_all(), and the like for has_caught_up().
   std::size_t user_code_waits_ = 0, first_step_waits_ = 0, caught_up_waits_ = 0;
   bool user_code_ = false;
   bool first_step_ = false;

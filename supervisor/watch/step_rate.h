@@ -11,10 +11,10 @@ namespace robustrun::supervisor {
 
 class StepRate {
  public:
-  // `steps` are done by now. Fewer than before: another attempt has begun.
+  // `steps` are done at `at`. Fewer than before: another attempt has begun.
   void note(base::Nanos at, std::uint64_t steps);
-  // None until one second (kStepRateSample) after the first step; falls to 0 while note() brings no
-  // new steps.
+  // nullopt until kStepRateSample after the first step. Falls towards 0 while note() brings no new
+  // steps.
   [[nodiscard]] std::optional<double> per_second(base::Nanos now) const;
 
  private:
@@ -22,7 +22,7 @@ class StepRate {
     base::Nanos at{};
     std::uint64_t steps = 0;
   };
-  std::deque<Sample> samples_;  // a second apart, oldest first
+  std::deque<Sample> samples_;  // kStepRateSample apart, oldest first
   std::uint64_t newest_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Alarms of the job's own numbers in the report of a run. Pure.
+// Alarms about the job's metrics (core/types/metric_alarm.h) in the report of a run. Pure.
 
 #include <cstdint>
 #include <string>

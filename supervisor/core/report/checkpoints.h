@@ -29,13 +29,14 @@ struct LoadReport {
   }
 };
 
-// Over all attempts. Times are of the rank that waited longest, as the whole job did no steps then.
+// Over all attempts. The time of a save is that of the rank that waited longest, as the whole job
+// did no steps meanwhile.
 struct CheckpointReport {
   std::uint64_t saves = 0;
   std::uint64_t committed = 0;
   std::optional<std::uint64_t> last_committed_step;
   std::uint64_t bytes = 0;  // of all ranks
-  base::Nanos blocking{};  // all together
+  base::Nanos blocking{};  // of all saves together
   base::Nanos blocking_median{};  // of one save
   base::Nanos blocking_most{};
   std::vector<LoadReport> loads;  // in order
@@ -77,14 +78,14 @@ struct MovedCheckpoint {
   }
 };
 
-// nullopt when the workers reported none, and no copies of lost nodes were to be saved.
+// nullopt if the workers reported no checkpoints, and no copies of lost nodes had to be saved.
 [[nodiscard]] std::optional<CheckpointReport> checkpoint_report(const Facts& facts);
-// Fills in what was committed before the incident, and what was loaded by the next attempt that
-// loaded anything. The incident's step_before must be set.
+// Fills in the last commit up to the incident's attempt, and the first load of a later attempt.
+// `step_before` of the incident must be set before if it is known.
 void describe_checkpoints(const Facts& facts, Incident& incident);
 // "12 saved, 11 committed, the last at step 1100; 4.2 GB written; the job waited 1.2 s for them: …"
 [[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);
-// "3 ranks saved from the memory of other nodes, 1 not"; empty when there were none to save.
+// "3 ranks saved from the memory of other nodes, 1 not"; empty if none had to be saved.
 [[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<MovedCheckpoint> moved_checkpoints(const Facts& facts);

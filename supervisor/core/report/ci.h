@@ -13,14 +13,14 @@ namespace robustrun::supervisor {
 // Markdown for $GITHUB_STEP_SUMMARY: how the run ended, and a table of its incidents.
 [[nodiscard]] std::string report_markdown(const RunReport& report);
 
-// GitHub's workflow commands, one a line: an error for the failure that ended the run, a warning
-// for each (of many the first 50) that it recovered from. They name the user's file and line where
-// a traceback of the first failing rank shows them; `workspace` (an absolute path; empty: unknown)
-// is cut off.
+// GitHub's workflow commands, one a line: an error for the failure that ended the run, and a
+// warning for each of the first 50 failures that the run recovered from. They name the user's file
+// and line if a traceback of the first failing rank shows them. `workspace` (an absolute path;
+// empty: unknown) is removed from the start of the file's path.
 [[nodiscard]] std::string github_annotations(const RunReport& report, std::string_view workspace);
 
-// A test suite with a test case for each attempt. Only the attempt that the run failed with counts
-// as failed; one that the run recovered from has its failure as output.
+// A test suite with a test case for each attempt. Only the last attempt of a failed run counts as
+// failed; an attempt from whose failure the run recovered has that failure as output.
 [[nodiscard]] std::string report_junit(const RunReport& report);
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,5 @@
 #pragma once
-// Machines that were evicted or left to the scheduler, in the report of a run. Pure; made only from
-// decisions.
+// Nodes that were evicted or given up, in the report of a run. Pure; made only from decisions.
 
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@ struct Eviction {
   base::Nanos at{};  // since the run's start
   std::string words;  // the decision
   std::vector<std::string> nodes;
-  // Those that came back later: they passed a check, or are not drained any more.
+  // The nodes that came back later: they passed a check, or are not drained any more.
   std::vector<std::string> returned;
   template <class V>
   void fields(V& v) {
@@ -27,7 +26,7 @@ struct Eviction {
   }
 };
 
-// In order.
+// All evictions of the run, in order.
 [[nodiscard]] std::vector<Eviction> evictions(const Facts& facts,
                                               const std::vector<JournalEntry>& entries);
 

@@ -2,9 +2,8 @@
 // A journal sorted by attempt: the basis of reports, of notes on machines (status/node_note.h) and
 // of child_failed.h. Pure.
 //
-// Facts hold pointers into the entries they were made from. Entries may be missing or out of order;
-// sums and differences of times saturate instead of overflowing, because a journal is outside
-// input.
+// Facts hold pointers into the entries they were made from. A journal is outside input: entries may
+// be missing or out of order, and sums and differences of times saturate instead of overflowing.
 
 #include <cstdint>
 #include <map>
@@ -24,28 +23,28 @@ struct Failure {
   base::NodeId node;
   base::Nanos seen_at{};  // supervisor's clock
   base::Nanos handled_at{};
-  const WorkerExited* exited = nullptr;  // one of the two
+  const WorkerExited* exited = nullptr;  // either this is set, or not_started
   const WorkerStartFailed* not_started = nullptr;
 };
 
 struct AttemptFacts {
-  // First observed first, in the core's order (fault.h): rank 0 when MASTER_PORT was taken, then by
-  // failure_second(), then as seen.
+  // In the core's order (fault.h): rank 0 first if MASTER_PORT was taken, then by failure_second(),
+  // then by seen_at.
   std::vector<Failure> failures;
   bool port_conflict = false;
   std::optional<base::Nanos> gone;  // the last node had no workers left
   std::optional<base::Nanos> reserved;  // MASTER_PORT was found
   std::optional<base::Nanos> started;  // the last worker was started
   std::set<base::Rank> warm;  // ranks that were standby workers
-  std::map<std::string, std::set<base::Rank>> cold;  // ranks that might have been, by reason
+  std::map<std::string, std::set<base::Rank>> cold;  // ranks that were not, by reason
   std::optional<base::Nanos> user_code, first_step, caught_up;  // reached by the last rank
   std::vector<const Progress*> progress;  // in order
 };
 
 struct Facts {
   const RunStarted* run = nullptr;
-  base::Nanos first_at{};  // of the first and the last entry
-  base::Nanos last_at{};
+  base::Nanos first_at{};  // the run's start
+  base::Nanos last_at{};  // the run's end, or the last entry
   const Finish* finish = nullptr;
   const Decision* ending = nullptr;  // the decision that ends the run
   std::map<std::uint32_t, AttemptFacts> attempts;
@@ -66,9 +65,9 @@ struct Facts {
 Facts gather(const std::vector<JournalEntry>& entries);
 
 base::Nanos elapsed(base::Nanos from, base::Nanos to);  // 0 when `to` is earlier
-base::Nanos later(base::Nanos from, base::Nanos by);
+base::Nanos later(base::Nanos from, base::Nanos by);  // from + by
 
-// The node's name, "node 3" when the journal does not tell.
+// The node's name; "node 3" if the journal does not tell.
 std::string node_name(const Facts& facts, base::NodeId node);
 // The rank's number within its node, by the newest group in which the node had that rank; without
 // one, as the run's specification numbers the ranks.
@@ -78,13 +77,13 @@ base::Nanos wall_time(const Facts& facts, base::Nanos at);
 
 // "SIGKILL (by the kernel's OOM killer)", "could not be started: …".
 std::string how_it_ended(const Failure& failure);
-// The line that the core's decisions have as evidence of this failure.
+// The line about this failure in the evidence of the core's decisions.
 std::string evidence_of(const Facts& facts, const Failure& failure);
 
-// The failures that ended the run, first observed first; empty when no worker's failure did.
+// The failures that ended the run, first observed first; empty if no worker's failure ended it.
 const std::vector<Failure>& fatal_failures(const Facts& facts);
-// Unix time of a failure: the worker's error file tells it if it is plausible; otherwise the moment
-// when the worker was seen dead.
+// Unix time of a failure in seconds: from the worker's error file if plausible; otherwise when the
+// worker was seen dead.
 std::int64_t failure_second(const Facts& facts, const Failure& failure);
 // The first observed fatal failure of a worker that ran at all; nullptr without one.
 const Failure* root_cause(const Facts& facts);

@@ -1,6 +1,6 @@
 #pragma once
-// A run over time, node by node, from its journal alone: what pictures (html/) and traces (trace.h)
-// need beyond RunReport. Pure.
+// A run over time, node by node, from its journal alone: what the HTML page (html/) and traces
+// (trace.h) need beyond RunReport. Pure.
 //
 // All times count from the run's start and lie within its duration, whatever the journal says.
 
@@ -23,9 +23,9 @@ struct JournalEntry;
 struct StageSpan {
   StageName stage = StageName::kAllocate;
   base::Nanos from{};
-  base::Nanos to{};  // of an unfinished stage: the end of what the journal knows
+  base::Nanos to{};  // of an unfinished stage: when the node reported it last
   bool finished = true;
-  std::optional<std::uint32_t> slowest;  // rank; none: not a worker's stage
+  std::optional<std::uint32_t> slowest;  // rank; nullopt: not a worker's stage
 };
 
 // A node's part in one attempt. Moments are those of the node's last rank.
@@ -33,14 +33,14 @@ struct NodePart {
   std::uint32_t attempt = 0;
   std::uint32_t first_rank = 0;
   std::uint32_t ranks = 0;  // 0: unknown
-  std::optional<base::Nanos> started;  // the process
-  std::optional<base::Nanos> script;  // its first line
+  std::optional<base::Nanos> started;  // the worker's process
+  std::optional<base::Nanos> script;  // the script's first line
   std::optional<base::Nanos> first_step;
-  std::optional<base::Nanos> gone;  // no worker is left
+  std::optional<base::Nanos> gone;  // no worker is left on the node
   std::vector<StageSpan> stages;
 };
 
-// A line of health.h, as it was reported.
+// A node's report about its health (core/types/health.h).
 struct HealthNote {
   base::Nanos at{};
   NodeHealth::Source source = NodeHealth::Source::kKernel;
@@ -70,7 +70,7 @@ struct NodeTimeline {
   std::uint32_t first_rank = 0;  // in the newest group
   std::uint32_t ranks = 0;
   std::uint32_t failures = 0;  // attempts whose first failing worker was on this node
-  bool offender = false;  // it failed earlier runs
+  bool offender = false;  // a repeat offender
   std::vector<StageSpan> joins;  // kAllocate and kConnect, of every agent
   std::vector<NodePart> parts;  // by attempt
   std::vector<HealthNote> health;  // in order
@@ -81,16 +81,16 @@ struct NodeTimeline {
 
 struct AttemptSpan {
   std::uint32_t attempt = 0;
-  base::Nanos from{};  // the first entry that names it
-  base::Nanos to{};  // no worker is left, or else the next attempt's begin or the journal's end
+  base::Nanos from{};  // the first event of the attempt
+  base::Nanos to{};  // no worker is left; if unknown, the next attempt's begin or the run's end
 };
 
 struct Reading {
   base::Nanos at{};
   std::uint32_t attempt = 0;
   std::uint64_t steps = 0;  // of this attempt
-  std::optional<std::int64_t> step;  // as in Progress
-  std::optional<double> rate;  // steps per second since the reading before; none: no step since
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
+  std::optional<double> rate;  // steps per second since the reading before
   std::vector<double> values;  // by RunHistory::metrics; NaN: not reported
 };
 
@@ -114,7 +114,7 @@ struct RunHistory {
   std::vector<CheckpointMark> checkpoints;  // in order
 };
 
-// Accepts any journal, complete and consistent or not.
+// Accepts any journal, even an incomplete or inconsistent one.
 [[nodiscard]] RunHistory run_history(const Facts& facts, const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

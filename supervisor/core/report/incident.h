@@ -13,13 +13,13 @@ namespace robustrun::supervisor {
 
 // The parts of a recovery, in order. Each begins where the one before ends.
 enum class RecoveryPhase : std::uint8_t {
-  kDetect,            // from the end that the shim saw until the core handled it
+  kDetect,            // from the worker's end, as the shim saw it, until the core handled it
   kStopOthers,        // until no worker is left on any node
   kBackoff,
   kPrepare,           // until agents and port are there
   kStartProcesses,    // until the last worker is started
   kInterpreterStart,  // until the script's first line runs on every rank
-  kFirstStep,         // with the script's own imports
+  kFirstStep,         // until the first step, including the script's own imports
   kCatchUp,           // until the last step before the failure is reached again
 };
 // "detect", "stop the others", "back-off", "prepare", "start processes", "interpreter start",
@@ -40,7 +40,7 @@ struct Phase {
 struct Incident {
   std::uint32_t attempt = 0;
   base::Nanos at{};                        // since the run's start
-  // First failing rank; none: no worker failed, or the loss of an agent was the cause.
+  // First failing rank; nullopt: no worker failed, or the loss of an agent was the cause.
   std::optional<std::uint32_t> rank;
   std::string node;
   std::string ended;  // "SIGKILL (by the kernel's OOM killer)"
@@ -49,24 +49,25 @@ struct Incident {
   std::vector<std::string> also_failed;  // "rank 3: exit code 1, 12 ms later"
   std::string decision;  // what was done, and why
   std::vector<std::string> evidence;
-  std::vector<std::string> alternatives;  // what was not done, as in Decision
-  std::vector<Phase> phases;  // of the recovery; empty when there was none
+  std::vector<std::string> alternatives;  // what was not done, and why (Decision)
+  std::vector<Phase> phases;  // of the recovery; empty: none took place
   base::Nanos recovery{};  // all phases but "catch up"
-  // As Progress::step.
-  std::optional<std::int64_t> step_before;  // last step known before
-  std::optional<std::int64_t> step_after;  // first step after
-  std::optional<std::int64_t> steps_lost;  // done again
-  // The last injected fault that hit this rank or node in this attempt before it failed; empty:
-  // none.
+  // Numbers of training steps, from the script or its optimizer.
+  std::optional<std::int64_t> step_before;  // last step known before the incident
+  std::optional<std::int64_t> step_after;  // first step after the restart
+  std::optional<std::int64_t> steps_lost;  // how many were done again
+  // The last injected fault of this attempt that hit this rank, or this node before the incident;
+  // empty: none.
   std::string injected;
-  std::optional<Classification> looks_like;  // none: no decision has one, or `injected` explains it
+  std::optional<Classification> looks_like;  // nullopt: unknown, or `injected` explains the failure
   std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
-  // The last checkpoint that was committed before, and the steps that were done after it.
+  // The step of the last checkpoint that was committed before the incident, and how many steps were
+  // done after it.
   std::optional<std::uint64_t> committed_step;
   std::optional<std::int64_t> steps_since_commit;
-  std::optional<std::uint64_t> loaded_step;  // by the next attempt that loaded any
+  std::optional<std::uint64_t> loaded_step;  // by the next attempt that loaded a checkpoint
   std::string loaded_from;  // "disk", "memory", …
-  std::string cause;  // of the failure, when another worker is to blame: it ended early
+  std::string cause;  // of the failure, if a worker that ended early is to blame
   bool is_growth = false;  // nothing failed: the group grew, and `cause` says by which node
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
   std::string exception;  // "ZeroDivisionError: division by zero", of the first failing rank

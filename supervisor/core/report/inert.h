@@ -9,10 +9,10 @@
 
 namespace robustrun::supervisor {
 
-// One line, valid UTF-8, made of at most the first `bytes_max` bytes of `text`, and a note of how
-// many were cut off: the result can be longer than `bytes_max`. Terminal colours
-// are removed; control characters, bytes that are no UTF-8, and marks that change the direction of
-// text are written out (\x1b, \u202e).
+// One line of valid UTF-8: at most the first `bytes_max` bytes of `text`, and a note of how many
+// were cut off. So the result can be longer than `bytes_max`. Terminal colours are removed; control
+// characters, bytes that are not UTF-8, and marks that change the direction of text are written as
+// escapes (\x1b, \u202e).
 [[nodiscard]] std::string inert_text(std::string_view text, std::size_t bytes_max);
 
 struct Escape {

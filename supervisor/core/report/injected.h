@@ -19,7 +19,7 @@ struct InjectedFault {
   base::Nanos at{};                        // since the run's start
   std::uint32_t attempt = 0;
   std::string node;                        // empty: the supervisor
-  std::optional<std::uint32_t> rank;       // none: the whole node
+  std::optional<std::uint32_t> rank;       // nullopt: the whole node, or the supervisor
   std::string done;                        // what was done, in words
   template <class V>
   void fields(V& v) {
@@ -37,8 +37,8 @@ std::string injected_words(const InjectedFault& fault);
 // All injected faults in the journal, in order.
 [[nodiscard]] std::vector<InjectedFault> injected_faults(const Facts& facts);
 
-// Fills `incident.injected`, and drops a looks_like that is unexplained if there is such a fault.
-// The incident's attempt, rank, node and time must be set.
+// If one of `faults` explains the incident, fills `incident.injected`, and drops `looks_like` if
+// that says "unexplained". The incident's attempt, rank, node and time must be set.
 void explain_by_injection(const std::vector<InjectedFault>& faults, Incident& incident);
 
 }  // namespace robustrun::supervisor

@@ -1,7 +1,7 @@
 #pragma once
-// The numbers that a job reports, in words and units. Metrics of robustrun itself and of the
-// shipped log formats (docs/metrics.md) have some; others keep the name that the script gave them.
-// Pure.
+// The metrics that a job reports, in words and units. Metrics of robustrun itself and of the
+// shipped log formats (docs/metrics.md) have words of their own; others keep the name that the
+// script gave them. Pure.
 
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace robustrun::supervisor {
 
 // "last save blocked 12.3 ms", "of 900 steps", "lr 0.001"
 [[nodiscard]] std::string metric_words(const wire::Metric& metric);
-// Above a chart: "last save blocked, ms", "lr"
+// The title of a chart: "last save blocked, ms", "lr"
 [[nodiscard]] std::string_view metric_title(std::string_view name);
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,8 @@
 #pragma once
 // Text for a terminal: labelled items that wrap, quoted lines, aligned rows. Pure.
 //
-// All text but that of row() is made printable first (base/core/text.h), so that no worker can move
-// the cursor; line ends in values start new lines. One code point counts as one column.
+// All text except that of row() is made printable first (base/core/text.h), so that no worker can
+// move the cursor. Line ends in values start new lines. One code point counts as one column.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ class Page {
   void heading(Ink ink, std::string_view text);
   // "  label     value", the value wrapped with a hanging indent. An empty value adds nothing.
   void item(std::string_view label, std::string_view value);
-  // A line of quoted output, dimmed, behind a bar; at most kQuoteRowsMax rows.
+  // A line of quoted output, dimmed, behind a vertical bar; at most four rows.
   void quote(std::string_view line);
   // "    name                 12.1 ms", right-aligned.
   void row(std::string_view name, std::string_view value, Ink ink = Ink::kPlain);
@@ -43,8 +43,8 @@ class Page {
 // there is one.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// `line` without terminal colours (ESC [ … letter), which would only show as escapes; tabs as
-// spaces, the rest printable (base/core/text.h).
+// `line` without terminal colours (ESC [ … letter), with spaces instead of tabs, and otherwise made
+// printable (base/core/text.h).
 std::string plain_line(std::string_view line);
 
 // "2026-08-01 10:00:00 UTC"; empty for an unknown time.

@@ -1,5 +1,5 @@
 #pragma once
-// How a recovery went: its phases and the steps it cost, from the facts of two attempts. Pure.
+// How a recovery went: its phases and the lost steps, from the facts of two attempts. Pure.
 
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/report.h"

@@ -1,8 +1,8 @@
 #pragma once
 // A report as text for a terminal. Pure.
 //
-// It is written for a reader who is on call at night: first how the run ended and why, then for
-// incidents the first rank that failed, its last output, what the recovery took and what was done.
+// The most important comes first: how the run ended and why, then for incidents the first rank that
+// failed, its last output, what was done, and how long the recovery took.
 
 #include <cstdint>
 #include <string>
@@ -12,8 +12,8 @@
 namespace robustrun::supervisor {
 
 enum class Detail : std::uint8_t {
-  // Each fact once, and only the last incident: mostly five lines of a run without incidents, up to
-  // 25 of an incident.
+  // Each fact once, and only the last incident in full: mostly five lines for a run without
+  // incidents, and up to 25 for an incident.
   kShort,
   kFull,  // nearly all that is known (robustrun report -v); the JSON form has all
 };

@@ -1,7 +1,6 @@
 #pragma once
-// What happened in a run, made from its journal alone: pure, records in, plain data out.
-// `robustrun report`, the summary at the end of a run and --summary-json all show this. As text:
-// render.h.
+// What happened in a run, made from its journal: `robustrun report`, the summary at the end of a
+// run and --summary-json show it. render.h makes text from it. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -46,10 +45,10 @@ struct Takeover {
 struct EarlierStart {
   std::string run_id;
   std::string run_directory;
-  std::optional<int> exit_code;  // none: it had no end of its own
+  std::optional<int> exit_code;  // nullopt: its journal has no end
   base::Nanos started{};  // Unix time
   base::Nanos duration{};
-  std::uint64_t steps = 0;  // smallest count of any rank, last attempt
+  std::uint64_t steps = 0;  // least of all ranks, last attempt
   std::uint32_t incidents = 0;
   std::string reason;  // as in RunReport
   template <class V>
@@ -72,20 +71,20 @@ struct RunReport {
   std::string program;
   std::string version;
   RunOutcome outcome = RunOutcome::kUnfinished;
-  // Whether a supervisor runs it. Not in the JSON, which is made from the journal alone.
+  // Whether the run has a supervisor now. Not in the JSON, which is made from journals alone.
   bool is_active = false;
   std::optional<base::Nanos>
       read_ago;  // of an active run: age of its last reading; not in the JSON
-  std::string reason;  // why it ended, in a sentence; without an end: what is known last
-  std::optional<int> exit_code;  // none: the journal has no end
+  std::string reason;  // why the run ended; without an end: the last known state
+  std::optional<int> exit_code;  // nullopt: the journal has no end
   base::Nanos started{};  // Unix time
   base::Nanos duration{};
   std::uint32_t nodes = 0;
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;  // as Progress::step
-  std::vector<wire::Metric> metrics;  // the newest (Progress::metric_names)
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
+  std::vector<wire::Metric> metrics;  // the newest values
   // Lists of what happened are in order of time.
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;
@@ -98,19 +97,20 @@ struct RunReport {
   std::vector<Eviction> evictions;
   std::vector<AlarmReport> alarms;
   std::vector<PhaseCost> costs;  // of the start, then of restarts
-  std::optional<CheckpointReport> checkpoints;  // none: nothing was reported
+  std::optional<CheckpointReport> checkpoints;  // nullopt: nothing was reported
   std::vector<StageCost> stages;  // of the start, then of restarts
-  std::vector<EarlierStart> earlier_starts;  // only of `robustrun report`
+  std::vector<EarlierStart> earlier_starts;  // only in `robustrun report`
   std::vector<MovedCheckpoint> moved;  // half-written ones
-  // Of the attempt that goes on; of a run that has ended, over all attempts (pace.h).
+  // Of the current attempt; if the run has ended, over all attempts (pace.h).
   std::optional<double> steps_per_second;
-  std::optional<base::Nanos> left;  // until step_goal() (pace.h), after the journal's last reading
+  std::optional<base::Nanos> left;  // from the journal's last reading until step_goal() (pace.h)
   std::vector<BandwidthRow> bandwidth;  // of all attempts, at most kBandwidthReportedMax
-  // The rank that waited for training data longest in the last attempt, and how long; 0: none did.
+  // The rank that waited longest for training data in the last attempt, and how long; 0: no rank
+  // waited.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;
   std::uint64_t data_skipped = 0;  // records of text that the training skips
-  std::vector<std::string> killed;  // workers that had not ended when a stop's time was over
+  std::vector<std::string> killed;  // decisions to kill workers that ignored a stop order
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -152,11 +152,11 @@ struct RunReport {
   }
 };
 
-// Never fails: members stay empty where entries are missing or contradict each other (a supervisor
-// killed in the middle).
+// Accepts any journal: members stay empty where entries are missing or contradict each other.
 RunReport build_report(const std::vector<JournalEntry>& entries);
 
-// One JSON object; durations in seconds (names end in _s), bytes that are not UTF-8 escaped.
+// One JSON object. Durations are in seconds (names end in _s); bytes that are not UTF-8 are
+// escaped.
 std::string report_json(const RunReport& report);
 
 }  // namespace robustrun::supervisor

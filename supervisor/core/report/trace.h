@@ -13,7 +13,7 @@
 
 namespace robustrun::supervisor {
 
-// Accepts any journal, complete and consistent or not.
+// Accepts any journal, even an incomplete or inconsistent one.
 [[nodiscard]] std::string trace_events(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

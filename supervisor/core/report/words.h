@@ -1,8 +1,8 @@
 #pragma once
-// Sentences that the report's text and its HTML page share. Pure; empty where the report does not
-// tell. Texts from workers are in them as they are: escape before showing. The sentences of a
-// section stand beside its data: `time/account`, `time/costs`, `time/stages`, `checkpoints`,
-// `alarms`. README.md shows a report; docs/ and tests/e2e quote single lines.
+// Sentences that the report's text and its HTML page share. Pure; a sentence is empty where the
+// report does not tell. Texts from workers are not escaped: escape before showing. Sentences about
+// one part of the report stand beside its data: `time/account`, `time/costs`, `time/stages`,
+// `checkpoints`, `alarms`. README.md shows a report; docs/ and tests/e2e quote single lines.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace robustrun::supervisor {
 
-// The file's name, or "run".
+// The name of the program's file, or "run".
 [[nodiscard]] std::string program_words(const RunReport& report);
 // "train.py succeeded after 3 min 12 s, with 1 incident on the way"
 [[nodiscard]] std::string headline(const RunReport& report);
@@ -23,7 +23,7 @@ namespace robustrun::supervisor {
 // "rank 3 waited longest for batches, 41 s in all; 2 records skipped, as max_skips allows". A
 // wait below `wait_told` is left out. Empty without either.
 [[nodiscard]] std::string data_words(const RunReport& report, base::Nanos wait_told = {});
-// The last failure, and the decision that did not restart the run; empty if it succeeded.
+// The last failure, and why the run ended; empty if it succeeded or is active.
 [[nodiscard]] std::string why_words(const RunReport& report);
 
 // What failed: "rank 1 on vm", "the agent on n7".
@@ -38,7 +38,7 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string recovery_words(const Incident& incident);
 // "20 steps lost: step 120 was done, training went on with step 101"
 [[nodiscard]] std::string step_words(const Incident& incident);
-// What the incident cost beyond the last checkpoint, and where training resumed.
+// The last checkpoint before the incident, and from where training went on.
 [[nodiscard]] std::string saved_words(const Incident& incident);
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
-// The evidence against an evicted node, for --on-bad-node (docs/formats/events.md). Pure; folded by
-// the outlets entry by entry.
+// The evidence against an evicted node, for --on-bad-node (docs/formats/events.md). Pure; the
+// outlets pass in the journal's entries one by one.
 
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace robustrun::supervisor {
 
-// Findings of agents that are kept of each node.
+// Of each node the newest findings of its agent are kept, at most so many.
 inline constexpr std::size_t kBadNodeFindingsMax = 8;
 
 struct BadNode {
@@ -22,8 +22,8 @@ struct BadNode {
   std::string why;  // "n3 is evicted: uncorrectable ECC error"
   base::Nanos at{};  // Unix time
   std::uint32_t attempt = 0;
-  std::string cause;  // of the end of the attempt; empty: it did not end
-  std::vector<std::string> evidence;  // for that cause
+  std::string cause;  // why the attempt ended; empty: it did not end
+  std::vector<std::string> evidence;  // for `cause`
   std::optional<Classification> looks_like;
   std::vector<std::string> findings;  // of the nodes' agents, in order: "GPU 3: Xid 79"
   template <class V>
@@ -43,7 +43,8 @@ struct BadNode {
 
 class BadNodeFold {
  public:
-  // Set when the entry evicts nodes. A node that is left to the scheduler is not bad.
+  // Returns the evidence if the entry evicts nodes. A node that is drained for the scheduler is not
+  // bad.
   std::optional<BadNode> take(const JournalEntry& entry);
 
  private:
@@ -55,7 +56,7 @@ class BadNodeFold {
   base::Nanos wall_time_{};
   std::vector<std::string> names_;  // by NodeId
   std::map<base::NodeId, std::vector<std::string>> findings_;
-  // Of the attempt that ends.
+  // Of the newest attempt.
   std::optional<base::Attempt> attempt_;
   std::string cause_;
   std::vector<std::string> evidence_;

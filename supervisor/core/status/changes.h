@@ -2,11 +2,11 @@
 // A run's status as changes since an earlier one, for viewers that ask twice a second (`robustrun
 // top`). Pure.
 //
-// In a large run nearly everything repeats. What moves in every node all the time is told only as
-// far as a viewer shows it: a rank's steps as how far it is behind the others, and 0 while it keeps
-// up (steps_behind.h); times of nodes in whole seconds, and NodeStatus::heard as 0 while the node
-// is not silent. So the changes of a healthy run are its own counters, however many nodes it has.
-// As JSON: docs/formats/control-socket.md.
+// Most of a large run's status stays the same. Numbers that change in every node all the time are
+// made coarse: a rank's steps become its distance behind the median, 0 while it keeps up
+// (steps_behind.h); times of nodes become whole seconds, and NodeStatus::heard is 0 while the node
+// is not silent. So in a healthy run hardly more than the run's own counters change, however many
+// nodes it has. As JSON: docs/formats/control-socket.md.
 
 #include <cstdint>
 #include <optional>
@@ -46,9 +46,9 @@ struct NodeNews {
 };
 
 struct StatusNews {
-  std::uint64_t version = 0;  // of what the reader knows with these changes; never 0
-  std::uint32_t nodes = 0;  // how many there are now
-  std::uint64_t median = 0;  // steps of the ranks that keep up
+  std::uint64_t version = 0;  // of the status with these changes; never 0
+  std::uint32_t nodes = 0;  // size of RunStatus::nodes
+  std::uint64_t median = 0;  // of all ranks' steps
   RunStatus run;  // without its nodes
   std::vector<NodeNews> changed;
   std::optional<RankStatus> chosen;  // the rank that was asked for
@@ -67,8 +67,8 @@ struct StatusNews {
 class StatusChanges {
  public:
   void take(RunStatus status);
-  // What changed after `version`, an earlier StatusNews::version; 0: everything. `rank`: the one to
-  // tell all about.
+  // What changed after `version`, an earlier StatusNews::version; 0: everything. `rank`: the rank
+  // for StatusNews::chosen.
   [[nodiscard]] StatusNews since(std::uint64_t version,
                                  std::optional<std::uint32_t> rank = {}) const;
 
@@ -84,13 +84,15 @@ class StatusChanges {
   std::vector<Node> nodes_;
 };
 
-// A viewer's side. Bound to one supervisor: another one counts its versions anew.
+// A viewer's side. It mirrors one supervisor: another supervisor counts versions from the
+// beginning.
 class StatusMirror {
  public:
-  // `rank`: the one that was asked for. Changes of nodes that `news` does not have are dropped.
+  // `rank`: as given to since(). Changes of nodes with an index beyond StatusNews::nodes are
+  // dropped.
   void take(StatusNews news, std::optional<std::uint32_t> rank = {});
   [[nodiscard]] std::uint64_t version() const { return version_; }  // 0: nothing is known
-  // Steps are as far as StatusNews tells them.
+  // Steps of ranks are the median less RankNews::behind, except those of the chosen rank.
   [[nodiscard]] const RunStatus& status() const { return status_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 // A run's events for other programs: journal entries and state changes as JSON objects, one per
-// line (docs/formats/events.md). Pure; folded by the outlets entry by entry.
+// line (docs/formats/events.md). Pure; the outlets pass in the journal's entries one by one.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ struct RunEvent {
   std::optional<std::uint32_t> attempt;
   std::string node;
   std::optional<std::uint32_t> rank;
-  std::string from;  // states
-  std::string to;
+  std::string from;  // state of the job
+  std::string to;  // state of the job
   std::string text;
   std::vector<std::string> evidence;
   std::vector<std::string> alternatives;
@@ -30,15 +30,15 @@ struct RunEvent {
   std::optional<std::int64_t> step;
   std::optional<std::int32_t> exit_code;
   bool incident = false;  // something failed
-  bool gave_up = false;   // and nothing more is tried
+  bool gave_up = false;   // the run ends because of a failure
 };
 
 class EventLines {
  public:
   // The event for an entry; nullopt for entries that only the core needs (timers, ports, answers),
-  // or whose result a decision tells.
+  // and for those whose result is in a decision.
   std::optional<RunEvent> take(const JournalEntry& entry);
-  // The event for the state after an event; nullopt while it stays the same.
+  // The event for a new state; nullopt if `state` is that of the call before.
   std::optional<RunEvent> take(JobState state, base::Nanos at);
   // The line, with the run's id and the time of day, without a newline.
   [[nodiscard]] std::string json(const RunEvent& event) const;

@@ -20,13 +20,14 @@ struct Folded {
   // Times of the first and the last entry, by the supervisor's clock.
   base::Nanos started{};
   base::Nanos last{};
-  // Entries that follow from the last event and are missing, as the writer died in between.
+  // Entries that follow from the last event, but are missing because the supervisor died before it
+  // wrote them.
   std::vector<JournalEntry> unwritten;
   std::optional<int> exit_code;  // set when the run has ended
 };
 
-// kCorrupt when the journal does not begin with a RunStarted of a run that can start: the run
-// cannot be taken over.
+// kCorrupt: the journal does not begin with a RunStarted of a run that can start, so the run cannot
+// be taken over.
 base::Result<Folded> fold(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -12,7 +12,7 @@
 
 namespace robustrun::supervisor {
 
-// Missing ranks that a GroupWait lists, and how many of them its words name.
+// A GroupWait lists at most kMissingKept missing ranks, and its words name at most kMissingSaid.
 inline constexpr std::size_t kMissingKept = 16;
 inline constexpr std::size_t kMissingSaid = 3;
 
@@ -21,7 +21,7 @@ struct MissingRank {
   std::string node;
   // "imports", "imports done" (in no stage now), "image" (its node's stage), "not started", "ended"
   std::string stage;
-  // in this stage; of a stage that is done: since its end; none: unknown
+  // Time in this stage; for a stage that is done, time since its end. nullopt: unknown.
   std::optional<base::Nanos> stage_took;
   template <class V>
   void fields(V& v) {
@@ -35,7 +35,7 @@ struct MissingRank {
 struct GroupWait {
   base::Nanos lasting{};  // of the rank that has waited for the longest time
   std::uint32_t waiting = 0;  // ranks that wait
-  std::uint32_t missing = 0;  // ranks that have not called it; at least one
+  std::uint32_t missing = 0;  // ranks that have not called init_process_group; at least one
   std::vector<MissingRank> ranks;  // the missing ones by rank, kMissingKept at most
   template <class V>
   void fields(V& v) {

@@ -1,19 +1,20 @@
 #pragma once
 // Alarms about the job's own metrics. Pure: readings of one rank in, alarms out; the caller gives
-// the time. Readings are judged against the history of the attempt, once there is enough of it,
-// with hysteresis: some readings in a row raise an alarm, some end it.
+// the time. Readings are compared with the history of the attempt once it is long enough. An alarm
+// begins and ends only after several readings in a row.
 //
-// loss, gradient norm  not a number, and five-fold jumps (ByteRobust, arXiv 2509.16293 section 4.1)
-//                      above the median of the last normal readings. Both must last: single spikes
-//                      come and go in healthy training, and a loss scaler that seeks its scale
-//                      makes gradients overflow several steps in a row.
-// steps per second,    a change-point: the median of a window of readings against the median of
-// mfu                  the windows before, with their median absolute deviation as the measure of
-//                      noise. Medians of single steps: a pause for a checkpoint or an evaluation
-//                      is one long step among many and changes nothing.
+// loss, gradient norm  The alarm is raised when the value is not a number, or jumps to five times
+//                      the median of the last normal readings (ByteRobust, arXiv 2509.16293,
+//                      section 4.1). Both must last: single spikes are normal in healthy training,
+//                      and a loss scaler that searches its scale makes gradients overflow in
+//                      several steps in a row.
+// steps per second,    The alarm is raised when the median of a window of readings is clearly worse
+// mfu                  than the median of the windows before: by a fixed factor, and by several
+// times
+//                      their median absolute deviation. A pause for a checkpoint or an evaluation
+//                      is one long step among many and does not change a median.
 //
-// The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
-// unknown.
+// A metric's name tells its role (metric_role()). Metrics of other roles are not watched.
 //
 // Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names of values,
 // as many of costs, and a few hundred numbers of each.
@@ -33,7 +34,7 @@
 namespace robustrun::supervisor {
 
 enum class MetricRole : std::uint8_t { kOther, kLoss, kGradientNorm, kUtilization };
-// By the name, in any case: "train_loss", "grad_norm", "mfu".
+// The role by the name, in upper or lower case: "train_loss", "grad_norm", "mfu".
 [[nodiscard]] MetricRole metric_role(std::string_view name);
 
 // A reading of the rank whose metrics are the job's (watch/progress_tracker.h).
@@ -46,11 +47,11 @@ struct MetricReading {
   std::vector<std::pair<std::string, double>> metrics{};
 };
 
-// Not a number, and jumps, of one metric.
+// Watches one metric for values that are not a number, and for jumps.
 class ValueWatch {
  public:
   explicit ValueWatch(MetricRole role) : role_(role) {}
-  // Takes a reading; returns alarms that begin or end with it.
+  // Takes a reading; returns the alarms that begin or end with this reading.
   std::vector<MetricAlarm> note(double value);
 
  private:
@@ -65,10 +66,10 @@ class ValueWatch {
   bool is_high_ = false;
 };
 
-// A cost (seconds of a step, 1 / MFU) that rises and stays up.
+// Watches a cost (seconds per step, or 1 / MFU) for a rise that lasts.
 class CostWatch {
  public:
-  // One reading, by a clock that never goes back. At most one alarm, with costs in it.
+  // Takes a reading, with the time of a clock that never goes back. The alarm's values are costs.
   std::optional<MetricAlarm> note(double cost, base::Nanos at);
 
  private:
@@ -85,8 +86,8 @@ class CostWatch {
 
 class MetricWatch {
  public:
-  // Takes any reading, with news or without. A reading of another attempt begins a new history, as
-  // a restarted job has another loss than the failed one.
+  // Ignores a reading that has nothing new. A reading of another attempt begins a new history, as a
+  // restarted job has another loss than the failed one.
   std::vector<MetricAlarm> take(const MetricReading& reading, base::Nanos now);
 
  private:

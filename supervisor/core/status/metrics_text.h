@@ -14,16 +14,17 @@ namespace robustrun::supervisor {
 struct MetricsFacts {
   RunStatus status;
   RunTotals totals;
-  std::uint64_t steps_total = 0;  // totals.earlier_steps and this attempt's; never falls
-  std::optional<TimeReport> time;  // none: no longer known (report/time/fold.h)
+  std::uint64_t steps_total = 0;  // totals.earlier_steps plus this attempt's steps; never falls
+  std::optional<TimeReport> time;  // nullopt: no longer known (report/time/fold.h)
   std::string build;  // base/core/build_id.h
 };
 
 [[nodiscard]] std::string metrics_text(const MetricsFacts& facts);
 
-// The format's rules for the value of a label, as it stands between its quotes (bytes that are not
-// UTF-8, and control characters, become \xNN), and for a number.
+// The value of a label as the format writes it between quotes. Bytes that are not UTF-8, and
+// control characters, become \xNN.
 [[nodiscard]] std::string label_text(std::string_view value);
+// A number as the format writes it.
 [[nodiscard]] std::string number_text(double value);
 
 }  // namespace robustrun::supervisor

@@ -20,7 +20,7 @@ enum class NoteKind : std::uint8_t {
   kHang,     // a worker on it caused a confirmed hang
   kSlow,     // it, a worker on it, or its link was slower than its peers
   kCleared,  // it passed a full check: earlier notes do not count any more
-  kForgotten,  // the user wants earlier notes to be dropped
+  kForgotten,  // the user dropped earlier notes
 };
 inline constexpr std::size_t kNoteKinds = 6;
 // "lost", "unfit", "hang", "slow", "cleared", "forgotten"
@@ -42,12 +42,13 @@ struct NodeNote {
   }
 };
 
-// In order of time; only the first note of each host and kind, because one fault may show many
-// times. A host without an agent in this run, whose name may be mistyped, is not noted as lost. A
-// check that finds every node unfit is evidence about the job, not about the nodes.
+// In the journal's order; only the first note of each host and kind, because one fault may show
+// many times. A host that never had an agent in this run is not noted as lost, as its name may be
+// mistyped. A check that finds every node unfit or slow is evidence about the job, not about the
+// nodes.
 [[nodiscard]] std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries);
 
-// By host: the newest moment at which its earlier notes were dropped.
+// By host: the Unix time at which its earlier notes were dropped last.
 [[nodiscard]] std::map<std::string, base::Nanos> forgotten_until(
     const std::vector<NodeNote>& notes);
 

@@ -1,8 +1,8 @@
 #pragma once
-// The standing of each machine by the notes of many runs. Pure.
+// The standing of each machine: a summary of the notes about it from many runs. Pure.
 //
 // A machine that fails in one job after another (a "lemon node", arXiv 2410.21680) costs more than
-// it gives: it stays a spare as long as there are others.
+// it contributes, so it remains a spare as long as there are other machines.
 
 #include <cstdint>
 #include <string>
@@ -19,16 +19,16 @@ inline constexpr base::Nanos kNoteCounts = std::chrono::days(30);
 // program's.
 inline constexpr std::uint32_t kSureWeight = 2;
 inline constexpr std::uint32_t kUnsureWeight = 1;
-// A machine with this much weight, from this many runs, is a repeat offender.
+// A machine with at least this weight, from at least this many runs, is a repeat offender.
 inline constexpr std::uint32_t kOffenderWeight = 4;
 inline constexpr std::uint32_t kOffenderRuns = 2;
 
 struct NodeStanding {
   std::string host;
   std::uint32_t weight = 0;  // of the notes that count: one for each kind and run
-  std::uint32_t runs = 0;  // runs that blame it
+  std::uint32_t runs = 0;  // number of runs in `notes`
   bool is_offender = false;
-  bool was_cleared = false;  // it has been cleared, and nothing has been noted since
+  bool was_cleared = false;  // the machine was cleared, and nothing has been noted since
   base::Nanos last{};  // Unix time of the newest note that counts, or of the clearing
   std::vector<NodeNote> notes;  // those that count, newest first
   template <class V>
@@ -43,8 +43,8 @@ struct NodeStanding {
   }
 };
 
-// The worst host first; hosts that were cleared, or have no note that counts, last. `now`: Unix
-// time; notes later than that count like new ones, as clocks differ.
+// The worst host first, cleared hosts last. Hosts whose notes are all older than kNoteCounts are
+// left out. `now`: Unix time; later notes count like new ones, as clocks differ.
 [[nodiscard]] std::vector<NodeStanding> standings(std::vector<NodeNote> notes, base::Nanos now);
 
 // "lost in 2 runs, hang in 1 run"

@@ -1,6 +1,6 @@
 #pragma once
-// The counters among a run's metrics (docs/metrics.md): sums over its journal that its status
-// (status.h) does not have. Pure; folded by the outlets entry by entry.
+// The counters among a run's metrics (docs/metrics.md): sums over its journal that are not part of
+// its status (status.h). Pure; the outlets pass in the journal's entries one by one.
 
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kWorkerStages = 5;
 [[nodiscard]] std::string_view to_string(WorkerStage state);
 
 struct RunTotals {
-  std::map<Rule, std::uint64_t> incidents;
+  std::map<Rule, std::uint64_t> incidents;  // by the rule that decided about them
   std::map<Rule, std::uint64_t> restarts;  // by their cause
   std::uint64_t hangs_suspected = 0;
   std::uint64_t hangs_convicted = 0;
@@ -45,7 +45,7 @@ class TotalsFold {
   std::vector<WorkerStage> workers_;  // by rank
   std::uint32_t attempt_ = 0;
   std::uint64_t steps_ = 0;    // of this attempt, as far as the journal tells
-  std::optional<Rule> cause_;  // of the failure under way
+  std::optional<Rule> cause_;  // of the failure that has no verdict yet
 };
 
 }  // namespace robustrun::supervisor

@@ -1,9 +1,10 @@
 #pragma once
-// How a run stands: what `robustrun status` shows. Pure data, and its fold from a journal.
+// How a run stands, as `robustrun status` shows it: plain data, and its fold from a journal. Pure.
 //
-// A StatusFold takes the entries of a run in order: in the driver as they are written, in a reader
-// from the file. The driver fills in what the journal does not tell (readings, signs of life):
-// driver/status_view.cpp. As JSON: docs/formats/status.md. As text: render.h.
+// A StatusFold takes the entries of a run's journal in order. In the driver these are the entries
+// that it writes; driver/status_view.cpp then fills in what the journal does not tell (readings,
+// signs of life). Commands take the entries from the file. As JSON: docs/formats/status.md. As
+// text: render.h.
 
 #include <chrono>
 #include <cstdint>
@@ -25,7 +26,7 @@ inline constexpr std::uint8_t kAgentStatuses = 4;
 // "starting", "joined", "suspect", "lost"
 [[nodiscard]] const char* to_string(AgentStatus status);
 
-// kSilent: it does not answer, and the status is the journal's.
+// kSilent: the supervisor does not answer, and the status is from the journal alone.
 enum class SupervisorStatus : std::uint8_t { kSilent, kAnswers, kEnded };
 // "silent", "answers", "ended"
 [[nodiscard]] const char* to_string(SupervisorStatus status);
@@ -38,10 +39,11 @@ struct RankStatus {
   std::int32_t pid = 0;  // on its node; 0: not started
   // Only a supervisor that answers knows these:
   std::uint64_t steps = 0;  // in this attempt
-  std::optional<std::int64_t> step;  // the script's own number
+  // The number of its last step, from the script or its optimizer.
+  std::optional<std::int64_t> step;
   base::Nanos data_waited{};  // for training data, in this attempt
-  std::optional<base::Nanos> data_waiting{};  // how long the wait for data lasts; none: no wait
-  std::string data_place{};  // of that wait: "source web, /data/web-0.bin"; empty: unknown
+  std::optional<base::Nanos> data_waiting{};  // of the current wait for data; nullopt: no wait
+  std::string data_place{};  // of the current wait: "source web, /data/web-0.bin"; empty: unknown
   std::uint64_t data_skipped = 0;  // records of text that the training skips
   template <class V>
   void fields(V& v) {
@@ -57,8 +59,8 @@ struct RankStatus {
   friend bool operator==(const RankStatus&, const RankStatus&) = default;
 };
 
-// The hang or else the slowness that was diagnosed last, until it passes or the next attempt
-// begins.
+// The hang that was diagnosed last, or the slowness if there is no hang; until it passes or the
+// next attempt begins.
 struct HangStatus {
   tracer::Finding finding = tracer::Finding::kNothing;
   bool confirmed = false;  // a proven hang: it ends the attempt
@@ -66,9 +68,9 @@ struct HangStatus {
   std::vector<std::uint32_t> culprits;  // ranks
   std::vector<std::string> nodes;  // of the culprits
   std::vector<std::uint32_t> victims;  // ranks that wait for them
-  std::string operation;  // "all_reduce"; empty: none in particular
+  std::string operation;  // "all_reduce"; empty: no particular one
   std::uint64_t ordinal = 0;  // of the operation; 0: unknown
-  std::string group;  // of processes, to which the operation belongs
+  std::string group;  // the operation's process group
   std::string place;  // where all culprits are: "load (train.py:87)"; empty: unknown
   base::Nanos lasting{};  // until now
   template <class V>
@@ -90,7 +92,7 @@ struct HangStatus {
 struct NodeStatus {
   std::string name;
   std::string address;
-  std::optional<std::uint32_t> node_rank;  // none: not in the group
+  std::optional<std::uint32_t> node_rank;  // nullopt: not in the group
   std::uint32_t first_rank = 0;  // its ranks are first_rank … first_rank + workers - 1
   std::uint32_t workers = 0;
   AgentStatus agent = AgentStatus::kStarting;
@@ -98,15 +100,15 @@ struct NodeStatus {
   std::uint32_t losses = 0;  // how often an agent of this node was lost
   std::string trouble;  // how the last agent was lost, or why it is suspect
   std::string scheduler;  // what the scheduler plans for it: "it is draining (bad disk)"
-  bool evicted = false;  // or drained: it takes no part until it returns
-  std::string rack;  // or else the switch above it, by --topology; empty: unknown
+  bool evicted = false;  // or drained: the node takes no part until it returns
+  std::string rack;  // by --topology; without racks, the switch above the node; empty: unknown
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
   base::Nanos stage_took{};  // until now
-  std::optional<std::uint32_t> stage_rank;  // the rank at that stage; none: the node itself
-  std::vector<RankStatus> ranks;  // of this attempt, by local rank; the journal tells some, too
-  // Once there is a group: it holds no rank, and was not evicted.
+  std::optional<std::uint32_t> stage_rank;  // the rank at that stage; nullopt: the node itself
+  std::vector<RankStatus> ranks;  // of this attempt, by local rank; the journal has state and pid
+  // Only valid once there is a group.
   [[nodiscard]] bool is_spare() const {
     return agent == AgentStatus::kJoined && !node_rank && !evicted;
   }
@@ -151,7 +153,7 @@ struct RunStatus {
   std::vector<std::string> command;  // redacted
   std::string version;
   SupervisorStatus supervisor = SupervisorStatus::kSilent;
-  bool is_busy = false;  // kSilent, but its process is there; not in the JSON object
+  bool is_busy = false;  // kSilent, but the supervisor's process is there; not in the JSON object
   std::string host;  // of the supervisor; empty: unknown
   std::int32_t pid = 0;  // of the supervisor; 0: unknown
   JobState state = JobState::kIdle;
@@ -159,22 +161,22 @@ struct RunStatus {
   base::Nanos uptime{};  // from the journal alone: until its last entry
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
-  std::uint64_t steps = 0;  // smallest count of any rank, in this attempt
-  std::optional<std::int64_t> step;  // as Progress::step
+  std::uint64_t steps = 0;  // least of all ranks, in this attempt
+  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // time since the last step
-  std::vector<wire::Metric> metrics;  // the newest (Progress::metric_names)
+  std::vector<wire::Metric> metrics;  // the newest values
   std::uint32_t restarts = 0;
   std::vector<RestartStatus> last_restarts;  // in order, at most kRestartsKept
   std::string decision;  // the last one
-  base::Nanos decided{};  // time since it
+  base::Nanos decided{};  // time since that decision
   std::optional<std::int32_t> exit_code;
   std::vector<NodeStatus> nodes;  // by node rank, then those outside the group
   std::string run_directory;
   std::string log_directory;
   std::string console_log;  // empty: the console is not written to a file
   std::string metrics_url;  // empty: metrics are not served, or the supervisor does not answer
-  std::string placement;  // as in RunReport
+  std::string placement;  // why the nodes have the places they have; empty: by their order
   std::optional<std::uint64_t> committed_step;  // of the last committed checkpoint
   std::optional<std::uint64_t> loaded_step;  // of the checkpoint that this attempt resumed from
   std::string cold;  // the newest reason why a worker started without a standby; empty: none
@@ -182,10 +184,10 @@ struct RunStatus {
   std::uint32_t restarts_used = 0;  // those that count against max_restarts
   std::optional<std::uint64_t> stop_after_steps;
   std::optional<HangStatus> hang;
-  std::vector<EarlierStart> earlier_starts;  // as in RunReport
+  std::vector<EarlierStart> earlier_starts;  // of a requeued Slurm job
   std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
-  std::optional<base::Nanos> left;  // until step_goal() (pace.h) at this speed; only while it runs
-  // Of the last seconds; from the journal alone: of this attempt.
+  std::optional<base::Nanos> left;  // until step_goal() (pace.h) at this speed; only in kRunning
+  // Of the last seconds. From the journal alone: since the start of the last attempt that has any.
   std::vector<BandwidthRow> bandwidth;
   template <class V>
   void fields(V& v) {
@@ -234,8 +236,8 @@ struct RunStatus {
 class StatusFold {
  public:
   void take(const JournalEntry& entry);
-  // The status at `now` of the supervisor's clock, as far as the journal tells. Its nodes are in
-  // the order of NodeId; the caller calls arrange() once it has filled in the rest.
+  // The status at `now` of the supervisor's clock, as far as the journal tells. The nodes are in
+  // the order of NodeId; the caller fills in the rest and then calls arrange().
   [[nodiscard]] RunStatus status(base::Nanos now) const;
   // Of this attempt, over all of its steps so far; nullopt: unknown.
   [[nodiscard]] std::optional<double> steps_per_second() const;
@@ -255,7 +257,7 @@ class StatusFold {
   RunStatus now_;  // without the members that depend on the time
   base::Nanos first_at_{};
   base::Nanos decided_at_{};
-  std::string cause_;  // of the failure under way; empty: none
+  std::string cause_;  // of the failure that has no verdict yet; empty: none
   std::vector<RankStatus> ranks_;  // of this attempt
   base::Nanos hang_at_{};  // when it was diagnosed
   std::optional<base::Nanos> stepped_at_;
@@ -264,12 +266,12 @@ class StatusFold {
 
 // The waits of ranks for training data.
 struct DataWaits {
-  // Of the ranks that wait for kDataWaitShown or longer, the one that has waited longest, and how
-  // many these are.
+  // The rank whose current wait is the longest, if it lasts for kDataWaitShown or longer; null: no
+  // such wait.
   const RankStatus* waiting = nullptr;
   std::uint32_t waiting_rank = 0;
-  std::uint32_t waiting_ranks = 0;
-  // The rank that has waited longest in this attempt, all its waits together. 0: no rank has.
+  std::uint32_t waiting_ranks = 0;  // number of ranks whose current wait lasts that long
+  // The rank with the longest sum of waits in this attempt, and that sum. 0: no rank has waited.
   base::Nanos waited{};
   std::uint32_t waited_rank = 0;
   std::uint64_t skipped = 0;  // records of text that the training skips
@@ -277,7 +279,7 @@ struct DataWaits {
 // Points into `status`.
 [[nodiscard]] DataWaits data_waits_of(const RunStatus& status);
 
-// Fills in `left`; all else is known by now.
+// Fills in `left` from the other members.
 void note_time_left(RunStatus& status);
 
 // Sorts the nodes: those of the group by node rank, then the others in their order.

@@ -7,8 +7,9 @@
 
 namespace robustrun::supervisor {
 
-// Ranks are read at slightly different moments: a step apart is together, and so is what takes less
-// than five seconds.
+// A rank is behind if it has done at least two steps less than the median, and at least as many
+// less as the run does in five seconds. Smaller distances come from reading ranks at different
+// moments.
 class StepsBehind {
  public:
   explicit StepsBehind(const RunStatus& status);
@@ -17,7 +18,7 @@ class StepsBehind {
 
  private:
   std::uint64_t median_ = 0;
-  double least_ = 0;  // so many steps are behind
+  double least_ = 0;  // a rank with so many steps less than the median is behind
 };
 
 }  // namespace robustrun::supervisor

@@ -14,12 +14,12 @@ struct VersionRow {
   std::uint32_t number = 0;
   Version::State state = Version::State::kPending;
   base::Nanos asked{};                  // Unix time
-  std::vector<std::string> changes;  // as in UpdateRequested; empty: as the run was started
+  std::vector<std::string> changes;  // in words; empty: as the run was started
   std::string code_digest;  // empty: this version brought no code
   std::optional<std::uint32_t> attempt;  // the first attempt that had it
   bool present = false;  // the workers have it, or had it last
   bool next = false;  // the next attempt gets it
-  std::string why;  // why it was given up; empty: it was not
+  std::string why;  // why the version was given up; empty: it was not
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -42,9 +42,9 @@ struct VersionList {
   }
 };
 
-// `wall_clock`: Unix time less the supervisor's clock.
+// `wall_clock`: Unix time minus the supervisor's clock.
 [[nodiscard]] VersionList list_versions(const Versions& versions, base::Nanos wall_clock);
-// One object, without a newline.
+// One JSON object, without a newline.
 [[nodiscard]] std::string versions_json(const VersionList& list);
 // A line for each version, with times in UTC.
 [[nodiscard]] std::string versions_text(const VersionList& list);

@@ -1,7 +1,7 @@
 #pragma once
 // A self-contained HTML page: one of our scripts, the style sheet and the data that the script
-// shows. It loads nothing: its Content-Security-Policy allows only these texts.
-// Pure.
+// shows. It loads nothing: its Content-Security-Policy allows only this script and this style
+// sheet. Pure.
 
 #include <string>
 

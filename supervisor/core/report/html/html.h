@@ -1,5 +1,5 @@
 #pragma once
-// A report as one HTML page that needs nothing else: no network, no other file. Pure.
+// A report as one HTML page that needs no network and no other file. Pure.
 //
 // The page is a frame, a JSON object (page_data.h) and a script that draws it (page/). Nothing
 // from the run becomes markup: the script sets text only, and a Content-Security-Policy lets only
@@ -13,7 +13,8 @@
 
 namespace robustrun::supervisor {
 
-// Accepts any journal, complete and consistent or not. Below 1 MB for 100 incidents on 64 nodes.
+// Accepts any journal, even an incomplete or inconsistent one. The page is smaller than 1 MB for
+// 100 incidents on 64 nodes.
 [[nodiscard]] std::string html_report(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -1,10 +1,10 @@
 #pragma once
 // What the page's script draws, as one JSON object. Pure; plain data.
 //
-// The page must stay small however long the run was, so incidents' texts are cut to lengths that
-// shrink with the number of incidents, other texts to fixed ones, and most lists have the limits
-// below (`nodes`, `attempts` and `timeline` have none). Times are milliseconds since the run's
-// start unless noted; null stands for an unknown number. Texts are inert (inert.h).
+// The page must stay small after long runs, so texts are cut. The texts of an incident get fewer
+// bytes the more incidents there are; other texts have fixed limits. Most lists have the limits
+// below; `nodes`, `attempts` and `timeline` have none. Times are milliseconds since the run's start
+// unless noted. NaN, null in JSON, stands for an unknown number. Texts are inert (inert.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace robustrun::supervisor {
 inline constexpr std::size_t kPagePartsMax = 8000;  // rows of PageNode::parts, over all nodes
 inline constexpr std::size_t kPageStagesMax = 8000;  // stages in PageNode::stages, over all nodes
 inline constexpr std::size_t kPageReadingsMax = 2000;
-inline constexpr std::size_t kPageMarksMax = 2000;  // of checkpoints
+inline constexpr std::size_t kPageMarksMax = 2000;  // PageData::marks
 inline constexpr std::size_t kPageMetricsMax = 6;
 inline constexpr std::size_t kPageHealthMax = 20;  // lines of one node
 inline constexpr std::size_t kPageEventsMax = 400;
@@ -62,7 +62,7 @@ struct PageShare {
 struct PageCause {
   std::string label;
   std::uint32_t incidents = 0;
-  double ms = 0;  // until training went on, catching up included
+  double ms = 0;  // until training went on, including steps that were repeated
   std::string words;
   template <class V>
   void fields(V& v) {
@@ -107,9 +107,9 @@ struct PageNode {
   std::string keeper;
   std::string copies;  // in words
   Rows joins;  // stage, from, length
-  // Times since the attempt's start; null: unknown. The ranks only where they differ from those
-  // above.
-  Rows parts;  // attempt, started, first step, gone[, first rank, ranks]
+  // Attempt, started, first step, gone[, first rank, ranks]. Times since the attempt's start; null:
+  // unknown. The last two only if they differ from `first_rank` and `ranks`.
+  Rows parts;
   // Attempt, then for each stage: stage, from (since the attempt's start), length, 1: finished,
   // slowest rank (-1: the node).
   Rows stages;
@@ -133,10 +133,10 @@ struct PageNode {
   }
 };
 
-// Of one failed worker.
+// Traceback and output of one failed worker.
 struct PageStack {
   std::string title;
-  std::vector<std::string> trace;  // the exception's, if it left one
+  std::vector<std::string> trace;  // the exception's call stack, if the worker left one
   std::vector<std::string> output;  // its last lines
   template <class V>
   void fields(V& v) {
@@ -231,11 +231,11 @@ struct PageData {
   std::vector<std::string> spent;  // kinds of time
   std::vector<PageShare> shares;
   Rows timeline;  // kind, from, to
-  std::vector<PageCause> causes;  // dearest first
+  std::vector<PageCause> causes;  // most time first
   std::vector<std::string> stages;  // names
   Rows attempts;  // number, from, to
   std::vector<PageNode> nodes;
-  std::vector<std::string> left_out;  // what the limits above cost, in words
+  std::vector<std::string> left_out;  // what is missing because of the limits above, in words
   std::vector<PageIncident> incidents;
   std::vector<PageEvent> events;
   std::vector<std::string> metrics;
@@ -272,7 +272,7 @@ struct PageData {
   }
 };
 
-// Accepts any journal, complete and consistent or not.
+// Accepts any journal, even an incomplete or inconsistent one.
 [[nodiscard]] PageData page_data(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -2,9 +2,9 @@
 // How long each phase of the start and of restarts took over all nodes: median, maximum, and the
 // slowest node. Pure, from the journal alone.
 //
-// A sample is one phase of one node at one start; for phases that the journal knows only for the
-// whole group (kCheck, kCatchUp) it is one of the group. The account of the run's
-// time (account.h) counts each moment once; here it counts for each node, as nodes work in
+// A sample is one phase of one node at one start. For phases that the journal knows only for the
+// whole group (kCheck, kCatchUp), a sample is one phase of the group. The account of the run's time
+// (account.h) counts each moment once; here a moment counts for each node, as nodes work in
 // parallel.
 
 #include <cstdint>
@@ -23,9 +23,9 @@ enum class StartKind : std::uint8_t { kStart, kRestart };
 [[nodiscard]] const char* to_string(StartKind kind);
 
 enum class CostPhase : std::uint8_t {
-  kAgent,        // of the start: from the run's beginning until the agent said hello
-  kStop,         // of a restart: from the decision until no worker is left on the node
-  kRelaunch,  // of a restart: from the loss of an agent until it, or its successor, said hello
+  kAgent,  // of the start: from the run's beginning until the agent has joined
+  kStop,  // of a restart: from the decision until no worker is left on the node
+  kRelaunch,  // of a restart: from the loss of an agent until its successor has joined
   kCheck,
   kProcesses,  // from the order until the node's last worker is started
   kInterpreter,  // until the script's first line runs on all ranks of the node
@@ -55,11 +55,13 @@ struct PhaseCost {
   }
 };
 
-// Accepts any journal, complete and consistent or not. Phases without a sample are left out.
+// Accepts any journal, even an incomplete or inconsistent one. Phases without a sample are left
+// out.
 [[nodiscard]] std::vector<PhaseCost> phase_costs(const Facts& facts,
                                                  const std::vector<JournalEntry>& entries);
 
-// "agent 0.41 s, at most 0.90 s (n3); processes 3.10 ms"; empty when there are none of this kind.
+// "agent 0.41 s, at most 0.90 s (n3); processes 3.10 ms": medians and maxima of the costs of this
+// kind; empty if there are none.
 [[nodiscard]] std::string cost_words(const std::vector<PhaseCost>& costs, StartKind of);
 
 }  // namespace robustrun::supervisor

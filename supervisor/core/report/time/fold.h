@@ -1,5 +1,5 @@
 #pragma once
-// The account of a run's time so far (account.h), entry by entry: for a supervisor, which does not
+// The account of a run's time so far (account.h), made entry by entry, as the supervisor does not
 // keep its journal in memory. Pure.
 //
 // Keeps only the entries that the account needs, without their texts: a few per attempt, however
@@ -15,9 +15,9 @@ namespace robustrun::supervisor {
 class TimeFold {
  public:
   void take(const JournalEntry& entry);
-  // What the report of this journal would have at `now`, or at the run's end if it has ended; only
-  // the end of a hang, where it is not journaled, may be estimated differently. nullopt for a run
-  // with more than kTimeEntriesMax such entries.
+  // The account at `now`, or at the run's end if it has ended. It is that of account_time() for the
+  // journal so far, except that the end of a hang, if it is not journaled, may be estimated
+  // differently. nullopt: more than kTimeEntriesMax entries had to be kept.
   [[nodiscard]] std::optional<TimeReport> report(base::Nanos now) const;
 
  private:
@@ -29,7 +29,7 @@ class TimeFold {
 
   std::vector<JournalEntry> kept_;
   std::optional<std::uint32_t> attempt_;  // the newest one
-  std::size_t failures_ = 0;  // of it
+  std::size_t failures_ = 0;  // of the newest attempt
   bool finished_ = false;
   bool overflowed_ = false;
 };

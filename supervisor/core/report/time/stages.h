@@ -2,10 +2,10 @@
 // The stages of a start and of restarts over all nodes: median, maximum, and the stragglers. Pure,
 // from the journal alone.
 //
-// The supervisor sees the phases of costs.h from outside; stages are reported by the nodes. A
-// sample is one stage of one node at one start; for stages of workers it is the time of the slowest
-// rank. A straggler took at least kStragglerTenths tenths of the median of its own start, and at
-// least kStragglerOverMin longer than that median.
+// The supervisor measures the phases of costs.h itself; nodes report their stages. A sample is one
+// stage of one node at one start; for stages of workers it is the time of the slowest rank. A
+// straggler took at least kStragglerTenths / 10 times the median of its own start, and at least
+// kStragglerOverMin longer than that median.
 
 #include <cstdint>
 #include <optional>
@@ -24,10 +24,10 @@ struct JournalEntry;
 // A node that took longer than others, or that had not finished the stage.
 struct StageNode {
   std::string node;
-  std::optional<std::uint32_t> rank;  // its slowest rank; none: not a worker's stage
+  std::optional<std::uint32_t> rank;  // its slowest rank; nullopt: not a worker's stage
   std::uint32_t attempt = 0;
   base::Nanos took{};
-  base::Nanos over{};  // time over the median; 0 where the stage was not finished
+  base::Nanos over{};  // time over the median; 0 if the stage was not finished
   template <class V>
   void fields(V& v) {
     v(1, "node", node);
@@ -66,15 +66,16 @@ struct StageCost {
   }
 };
 
-// Accepts any journal, complete and consistent or not. Stages that no node reached are left out.
+// Accepts any journal, even an incomplete or inconsistent one. Stages that no node reached are left
+// out.
 [[nodiscard]] std::vector<StageCost> stage_costs(const Facts& facts,
                                                  const std::vector<JournalEntry>& entries);
 
-// "connect 0.41 s, at most 0.90 s (n3); imports 2.10 s, at most 5.30 s (n2, rank 1)"; empty when
-// there are none of this kind.
+// "connect 0.41 s, at most 0.90 s (n3); imports 2.10 s, at most 5.30 s (n2, rank 1)": medians and
+// maxima of the costs of this kind; empty if there are none.
 [[nodiscard]] std::string stage_words(const std::vector<StageCost>& costs, StartKind of);
-// "imports on n2, rank 1: 5.30 s, 3.20 s over the median"; and stages that were not finished after
-// kUnfinishedShownFrom.
+// "imports on n2, rank 1: 5.30 s, 3.20 s over the median", and lines about stages that were not
+// finished after 30 s.
 [[nodiscard]] std::vector<std::string> straggler_words(const std::vector<StageCost>& costs);
 
 }  // namespace robustrun::supervisor
