@@ -28,6 +28,7 @@ struct OwnStreams {
   wire::StreamRoute err = wire::StreamRoute::kFileAndConsole;
 };
 
+// The settings of run_remote_agent().
 struct RemoteAgent {
   wire::Credential credential;
   // What this agent reports about itself. An empty `host` is replaced by the machine's own name.
@@ -36,9 +37,10 @@ struct RemoteAgent {
   bool watch_stdin = false;
   // The agent ends if it has not reached a supervisor after this time.
   base::Nanos first_contact_max = std::chrono::seconds(30);
-  // Returns the endpoints where the supervisor listens now; an empty list: the known endpoints are
-  // tried again. Asked before each further try to reach the first supervisor. May be empty. It may
-  // block, and a thread may still run it when run_remote_agent() has returned.
+  // Returns the endpoints where the supervisor listens now. Called before each further try to reach
+  // the first supervisor. Without this function, or if it returns no endpoints, the known endpoints
+  // are tried again. It may block, and a thread may still run it when run_remote_agent() has
+  // returned.
   std::function<std::vector<std::string>()> look_up;
   // Called once if the first supervisor is not reached soon. May be empty.
   std::function<void(const std::string& why)> on_late;
@@ -71,8 +73,8 @@ struct RemoteAgent {
 //
 // If signal n made the node leave, the code is 128 + n, or 1 for a user's command (own_workers) in
 // compat mode. Otherwise, if the supervisor dismissed the agent, it is the run's exit code. In all
-// other cases one line on stderr gives the cause, and the code is 94 for a user's command in native
-// mode that lost its supervisor or never reached it, and 1 for all other agents.
+// other cases one line on stderr gives the cause, and the code is 1; but it is 94 for a user's
+// command in native mode that lost its supervisor or never reached it.
 int run_remote_agent(RemoteAgent start);
 
 }  // namespace robustrun::agent

@@ -26,6 +26,7 @@ namespace robustrun::agent {
 
 class Departure {
  public:
+  // Functions of the agent that this object calls.
   struct Hands {
     std::function<bool()> has_workers;  // the supervisor has welcomed the agent: some may exist
     std::function<bool()> is_supervisor_gone;  // asked on one machine only
@@ -50,6 +51,7 @@ class Departure {
   // The time that the workers have to end if the agent stops them itself.
   void set_grace(base::Nanos grace) { grace_ = grace; }
 
+  // The agent has got `signal`.
   void signalled(int signal);
   // Call after a new connection: if this node ends, tells the supervisor so again.
   void tell_again();

@@ -20,8 +20,8 @@ inline constexpr std::size_t kRescueThreads = 4;  // copies that are saved at on
 // How long loads and saves may wait after StartWorkers, which is sent after every rescue has begun.
 // A worker waits for 90 s.
 inline constexpr std::chrono::seconds kSavesGateMax{50};
-// Of several checkpoint directories, a rescue drops one whose first call, or a later one, takes
-// longer than this.
+// If there are several checkpoint directories, a rescue gives up a directory whose first call, or a
+// later call, takes longer than this.
 inline constexpr std::chrono::seconds kRescueFirstPatience{2};
 inline constexpr std::chrono::seconds kRescuePatience{4};
 // New memory for copies may take one part in this many of the memory that is available then.

@@ -40,7 +40,7 @@ struct SlotHint {
   bool complete = false;
   std::uint64_t sequence = 0;
 };
-// Of the copies that claim to be complete, the newest.
+// The newest of the copies that claim to be complete. SlotHint::complete is false if there is none.
 [[nodiscard]] SlotHint newest_hint(const GivenMemory& given);
 
 // Maps memory for reading and finds the copies in it. Pages are mapped when they are read.
@@ -63,7 +63,7 @@ class CopyView {
   // The copies of all slots, as copy_in() finds them, newest first.
   [[nodiscard]] std::vector<Found> complete_copies() const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return shape_.slot_bytes; }
-  // Whether the worker has left the slot of `found` alone since `found` was returned.
+  // Returns false once the worker has begun to overwrite the slot of `found`.
   [[nodiscard]] static bool is_unchanged(const Found& found);
 
  private:

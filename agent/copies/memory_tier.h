@@ -24,10 +24,10 @@ namespace robustrun::agent {
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
-  // Fetches memory with copies of a rank that is to run here: held on this node for another one, or
-  // from another node. `answer` gets an invalid descriptor if no copies could be fetched within
-  // kCopyFetchMax. `answer` may be called at once, and is not called after this object is
-  // destroyed.
+  // Fetches memory with copies of a rank that is to run here. This node may hold the copies
+  // already, because the rank ran on another node before; otherwise they come from another node.
+  // `answer` gets an invalid descriptor if no copies could be fetched within kCopyFetchMax.
+  // `answer` may be called at once, and is not called after this object is destroyed.
   virtual void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) = 0;
   // Takes over the memory of a rank that runs on another node from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
@@ -44,18 +44,18 @@ class MemoryTier {
   static std::unique_ptr<MemoryTier> make(NodeContext& node);
   virtual ~MemoryTier() = default;
 
-  // Answers with memory for `rank`, whose slots are large enough: the memory that the rank has, or
-  // new memory in its place. If the rank has no memory here, its copies are first fetched from
-  // other nodes. `bytes`: the least size of kCopiesWithoutBoard slots together; 0: no new memory is
-  // made, and the answer may be an invalid descriptor. New memory has a board (HoldBoard), if there
-  // is room, when a peer keeps copies of the rank. kLimit: too little memory. kConflict: copies are
+  // Answers with the memory that `rank` has, or, if its slots are too small, with new memory in its
+  // place. If the rank has no memory here, its copies are first fetched from other nodes. `bytes`:
+  // the least size of kCopiesWithoutBoard slots together; 0: no new memory is made, and the answer
+  // may be an invalid descriptor. If a peer keeps copies of the rank and there is room, new memory
+  // has a board (checkpoint/memory/hold_board.h). kLimit: too little memory. kConflict: copies are
   // being saved. `answer` is not called after this object is destroyed.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits checkpoints that are
   // complete with them. No worker may be alive. `done` is called once, after kBreakpointSaveMax at
   // the latest. Saves that are unfinished then continue, but cannot commit once the next attempt
   // has begun to save. Until they end, no rank is given memory, and another call starts nothing:
-  // its `done` waits for the same save, or is called at once if the time is over.
+  // its `done` waits for the same saves, or is called at once if kBreakpointSaveMax is over.
   virtual void save_copies(std::function<void()> done) = 0;
   // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
   // other nodes' ranks are saved or given up (rescue_run.h).

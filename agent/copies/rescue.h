@@ -46,9 +46,9 @@ struct RescueLine {
   std::string text;
 };
 
-// Saves the copies step by step, from the newest step on, until one step is committed; a newer step
-// may not be, because ranks of other nodes lack it. If time is left for only one more step, the
-// step of which all ranks have copies comes next.
+// Saves the copies step by step, from the newest step on, until one step is committed. A newer step
+// may stay uncommitted, because ranks of other nodes lack copies of it. If time is left for only
+// one more step, the step of which all ranks have copies comes next.
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
                                       const RescueWatch& watch);
 

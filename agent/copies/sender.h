@@ -5,9 +5,9 @@
 //
 // Owned by PeerCopies, on the agent's loop. Workers do not announce copies: the agent reads the
 // headers in their memory every kCopiesLookEvery. One copy is sent at a time, on a thread, at the
-// rate that the supervisor ordered, by default kCopiesBytesPerSecond. If several copies were made
-// meanwhile, only the newest is sent; a copy that the worker overwrites during the transfer is
-// given up.
+// rate that the supervisor ordered, by default kCopiesBytesPerSecond. If the worker makes several
+// copies during a transfer, only the newest is sent next. A copy that the worker overwrites during
+// its transfer is given up.
 
 #include <map>
 #include <memory>

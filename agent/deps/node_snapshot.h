@@ -1,6 +1,6 @@
 #pragma once
-// The dependencies that the run asks for (--deps, --setup-cmd), installed once and put in front of
-// the workers' environment on this node.
+// Installs the dependencies that the run asks for (--deps, --setup-cmd), once, and puts them in
+// front of the workers' environment on this node.
 //
 // Owned by the Preparation, on the agent's loop. The work begins when this object is made, usually
 // long before the first start order. With --sync-code or --image it begins with the start order,
@@ -9,9 +9,10 @@
 // The interpreter is asked for its ABI, the inputs are hashed to a key (bootstrap/deps/key.h), and
 // the snapshot of that key is mounted or unpacked. If the cache has no such snapshot, one of the
 // nodes that share the cache gets the lease (bootstrap/deps/lease.h), and the others wait. The node
-// with the lease asks nodes with other caches for the snapshot (snapshot_exchange.h), and otherwise
-// installs the dependencies. Installers run below a shim, so that none of their processes outlives
-// this agent. A failure fails the start on this node, and the next attempt tries again.
+// with the lease asks nodes with other caches for the snapshot (snapshot_exchange.h). If they do
+// not have it, the node installs the dependencies. Installers run below a shim, so that none of
+// their processes outlives this agent. A failure fails the start on this node, and the next attempt
+// tries again.
 
 #include <functional>
 #include <memory>

@@ -30,10 +30,11 @@ class SnapshotExchange : private BlockSource,
 
   using IsWanted = std::function<bool(const bootstrap::Snapshot&)>;
   using Found = std::function<void(base::Result<std::optional<bootstrap::Snapshot>>)>;
-  // Looks for the snapshot on other nodes and fetches it to `cache`. For a node that holds the
-  // lease of `cache` and otherwise makes the snapshot: from now on it tells other nodes that the
-  // snapshot is coming. `is_wanted` judges a snapshot that another node offers. `found` gets
-  // nullopt if no node has a wanted snapshot and no node before this one makes one.
+  // Looks for the snapshot on other nodes and fetches it to `cache`. Only for a node that holds the
+  // lease of `cache`, and makes the snapshot itself if no other node has it. Other nodes are told
+  // from now on that the snapshot is coming. `is_wanted` judges a snapshot that another node
+  // offers. `found` gets nullopt if no node has a wanted snapshot and no node before this one makes
+  // one.
   void seek(const std::string& cache, const std::string& key, IsWanted is_wanted, Found found);
   // The snapshot is in `cache`: other nodes may fetch it from now on.
   void offer(const std::string& cache, const bootstrap::Snapshot& snapshot);

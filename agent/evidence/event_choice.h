@@ -14,8 +14,8 @@
 
 namespace robustrun::agent {
 
-// Whether `rank` is always traced, as kRanksInFull ranks of the job are, or all ranks of a smaller
-// job. Depends on rank and size alone.
+// Whether `rank` is always traced. kRanksInFull ranks of a job are, or all ranks of a smaller job.
+// Depends on rank and size alone.
 [[nodiscard]] bool is_sampled(base::Rank rank, std::uint32_t world_size);
 
 // Returns false if the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK): the agent then chooses

@@ -36,10 +36,10 @@ class FlightSource {
     bool nccl = false;
   };
   // The communicators of all recorders that could be read. Those of nccl2 and nccl-lazy have keys
-  // of their own (tracer::set_apart()). If no recorder could be read, gloo's error. kNotFound:
-  // there is no server (torch has none, there is no process group yet, or the worker has ended).
-  // kTimeout. kLimit: the answer is larger than kFlightAnswerBytesMax. kCorrupt. kUnavailable: the
-  // worker closed the connection or refused.
+  // of their own (tracer::set_apart()). If no recorder could be read, the error of gloo's recorder.
+  // kNotFound: there is no server (torch has none, there is no process group yet, or the worker has
+  // ended). kTimeout: no answer in time. kLimit: the answer is larger than kFlightAnswerBytesMax.
+  // kCorrupt: the answer is malformed. kUnavailable: the worker closed the connection or refused.
   using Done = std::function<void(base::Result<std::vector<tracer::Membership>>)>;
 
   // `path`: the socket, which need not exist yet. `last_words`: path of the last dump of gloo's

@@ -1,5 +1,5 @@
 #pragma once
-// The native stack of a worker's main thread, as eu-stack (elfutils) prints it. Pure.
+// Gets the native stack of a worker's main thread from the output of eu-stack (elfutils). Pure.
 
 #include <string>
 #include <string_view>

@@ -22,7 +22,7 @@ struct InterfaceAddress {
 // Addresses of all interfaces, including those that are down.
 [[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
 
-// At most kLinksMax lines. `root` replaces "/" before sys/class, for tests.
+// At most kLinksMax lines. `root` is put before /sys, for tests.
 [[nodiscard]] std::vector<std::string> broken_links(
     std::span<const tracer::SocketState> connections, std::span<const InterfaceAddress> addresses,
     const std::string& root = "");

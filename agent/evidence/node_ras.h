@@ -1,6 +1,6 @@
 #pragma once
-// Chooses where NCCL's RAS (its service that reports the state of all processes of a job) listens
-// on this node, and answers the supervisor's questions to RAS.
+// Chooses where NCCL's RAS (a service of NCCL that reports the state of all processes of a job)
+// listens on this node, and answers the supervisor's questions to RAS.
 //
 // Owned by the WorkerSet, on the agent's loop. NCCL in all workers of the node shares one port;
 // other jobs have other ports.

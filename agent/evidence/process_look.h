@@ -28,7 +28,7 @@ struct ProcessLook {
 };
 
 // `cgroup`: folder of the worker's own cgroup v2; empty: the cgroup that contains the worker.
-// `root` replaces "/" before proc, for tests. kNotFound: there is no such process.
+// `root` is put before /proc, for tests. kNotFound: there is no such process.
 base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
                                           const std::string& root = "");
 

@@ -11,7 +11,7 @@
 
 namespace robustrun::agent {
 
-// Shares no memory with other threads.
+// A probe must not share memory with other threads.
 class HealthProbe {
  public:
   virtual ~HealthProbe() = default;
@@ -22,7 +22,7 @@ class HealthProbe {
 
 struct WatchedProbe {
   wire::NodeHealth::Source source;
-  std::string subject;  // of the finding that a look does not end
+  std::string subject;  // named in the finding that a look does not end
   std::chrono::milliseconds every;  // interval of the looks
   std::shared_ptr<HealthProbe> probe;
 };

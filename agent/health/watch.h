@@ -1,10 +1,10 @@
 #pragma once
 // Watches this machine for the time of the run, and reports changes to the supervisor (NodeHealth).
 //
-// Each probe has a thread of its own, so that a dead mount or adapter delays only its own probe.
-// Such a probe is reported once, and looks again when the subject has answered. The kernel's log is
-// read on the loop, and NVML is called in a helper process (gpu_watch.h). Owned by the NodeAgent,
-// on its loop.
+// Each probe has a thread of its own, so that a dead mount or adapter delays only its own probe. If
+// a look does not end, this is reported once, and the probe looks again when the look has ended.
+// The kernel's log is read on the loop, and NVML is called in a helper process (gpu_watch.h). Owned
+// by the NodeAgent, on its loop.
 
 #include <memory>
 #include <string>

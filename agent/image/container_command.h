@@ -48,7 +48,7 @@ struct ContainerNeeds {
 [[nodiscard]] base::Result<std::vector<ContainerBind>> container_binds(
     const wire::WorkerTemplate& workers, const ContainerNeeds& needs);
 
-// Parses "SOURCE[:TARGET[:ro|:rw]]" with absolute paths. Without TARGET, it is SOURCE. The default
+// Parses "SOURCE[:TARGET[:ro|:rw]]" with absolute paths. By default TARGET is SOURCE, and the mount
 // is rw. kInvalidArgument: anything else.
 [[nodiscard]] base::Result<ContainerBind> parse_container_mount(const std::string& text);
 

@@ -7,7 +7,7 @@
 namespace robustrun::agent {
 
 inline constexpr std::size_t kContainerEntriesMax = 4096;
-// For making the image ready, once; less than a start of workers may take (JobSpec).
+// For one try to make the image ready; less than a start of workers may take (JobSpec).
 inline constexpr std::chrono::seconds kImageReadyMax{50};
 inline constexpr std::chrono::seconds kContainerReadyMax{30};
 inline constexpr std::chrono::milliseconds kImageServerPoll{50};

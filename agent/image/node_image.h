@@ -32,8 +32,8 @@ class NodeImage {
   NodeImage& operator=(const NodeImage&) = delete;
 
   // Calls `go` once when the image is ready: at once if it is ready already, or if the run has no
-  // image. An error, whose text is for the user: the attempt cannot start. A later call drops an
-  // earlier `go` that still waits.
+  // image. `go` gets an error, with a text for the user, if the attempt cannot start. A later call
+  // drops an earlier `go` that still waits.
   void begin_attempt(std::function<void(base::Status)> go);
   // All workers have done a step. The blocks that they have read so far become the profile that the
   // next start reads ahead. Without this call, all blocks read until end() do.

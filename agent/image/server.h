@@ -47,7 +47,7 @@ class ImageServer {
   virtual void ask(std::chrono::milliseconds within, Answer answer) = 0;
   // Tells the server to save the profile of the blocks that were read so far.
   virtual void settled() = 0;
-  // Ends the server. Calls `done` when it has confirmed that or has ended, or after
+  // Ends the server. Calls `done` when the server has confirmed the order or has ended, or after
   // kImageServerQuitMax.
   virtual void quit(std::function<void()> done) = 0;
   // start() took over a running server.

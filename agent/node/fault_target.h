@@ -9,7 +9,7 @@
 namespace robustrun::agent {
 
 // The signal that makes the boot module carry out the order in the file beside the worker's record.
-// SIGRTMIN+8 is the default of --stack-signal.
+// SIGRTMIN+8 is taken: it is the default of --stack-signal.
 inline int boot_signal() { return SIGRTMIN + 9; }
 
 class FaultTarget {

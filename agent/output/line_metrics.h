@@ -28,8 +28,8 @@ struct LinePattern {
   std::string name;
   std::vector<std::string> before;  // pieces in order; the last piece may be empty
   std::string after;  // text directly after the number
-  double factor = 1;  // the value is the number times `factor`,
-  bool inverse = false;  // or, if true, `factor` divided by the number
+  double factor = 1;  // the value is the number times `factor`
+  bool inverse = false;  // true: the value is `factor` divided by the number
   bool grouped = false;  // 2,345 is one number
 };
 
