@@ -45,7 +45,7 @@ class CopySender : public std::enable_shared_from_this<CopySender> {
  private:
   struct Sent {
     std::uint64_t serial = 0;  // MemoryTier::Own::serial
-    std::uint64_t over = 0;  // sequence number of the copy that was sent last; 0: none
+    std::uint64_t over = 0;  // sequence number of the last copy sent, or seen without a keeper
     std::uint64_t step = 0;
     std::uint64_t turn = 0;  // the rank with the lowest number has waited longest
     bool here = false;

@@ -64,8 +64,8 @@ class SnapshotExchange : private BlockSource,
   bool is_coming_ = false, is_waiting_logged_ = false;
   IsWanted is_wanted_;
   Found found_;
-  std::shared_ptr<StagedFile> file_;  // on its way here
-  std::optional<bootstrap::Snapshot> announced_;  // on its way here
+  std::shared_ptr<StagedFile> file_;  // the snapshot that is being fetched
+  std::optional<bootstrap::Snapshot> announced_;  // its description
   std::optional<bootstrap::Snapshot> offered_;
   bootstrap::Blob blob_;
   std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang

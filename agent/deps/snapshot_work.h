@@ -51,8 +51,8 @@ struct SnapshotTarget {
 
 // The outcome of one look into the cache.
 struct SnapshotTurn {
-  std::optional<bootstrap::Snapshot> found;  // the snapshot exists
-  // There is no such snapshot; this node has taken the lease and is to build it.
+  std::optional<bootstrap::Snapshot> found;  // exists, and is_fresh()
+  // There is no fresh snapshot; this node has taken the lease and is to build one.
   std::optional<bootstrap::LeaseHolder> own;
   // Otherwise: the job that holds the lease, in words. Empty: its lease has just ended; look again.
   std::string builder;

@@ -27,7 +27,8 @@ class FindingLimit {
     std::deque<base::Nanos> reported;  // within the last minute
     std::uint32_t left_out = 0;
   };
-  std::array<Quota, 2 * wire::kHealthSources> quotas_;  // new findings, then those that are over
+  // By source: quotas of new findings, then of findings that are over.
+  std::array<Quota, 2 * wire::kHealthSources> quotas_;
 };
 
 // Recognises a topic that was reported less than `apart` ago.

@@ -28,7 +28,7 @@ inline constexpr std::size_t kFileCongestedBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kFileQueueBytesMax = std::size_t{512} << 10;
 // A file that takes nothing for this time loses bytes.
 inline constexpr std::chrono::seconds kFileStallMax{5};
-inline constexpr std::chrono::seconds kFileRetryAfter{1};  // after a failed write
+inline constexpr std::chrono::seconds kFileRetryAfter{1};  // after a write error, bytes are dropped
 
 // --line-metrics: bytes of a line that are searched, and of a name (as robustrun.step allows).
 inline constexpr std::size_t kMetricLineBytesMax = std::size_t{4} << 10;
