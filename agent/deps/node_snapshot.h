@@ -2,17 +2,14 @@
 // Installs the dependencies that the run asks for (--deps, --setup-cmd), once, and puts them in
 // front of the workers' environment on this node.
 //
-// Owned by the Preparation, on the agent's loop. The work begins when this object is made, usually
-// long before the first start order. With --sync-code or --image it begins with the start order,
-// when code and image are on this node.
-//
-// The interpreter is asked for its ABI, the inputs are hashed to a key (bootstrap/deps/key.h), and
-// the snapshot of that key is mounted or unpacked. If the cache has no such snapshot, one of the
-// nodes that share the cache gets the lease (bootstrap/deps/lease.h), and the others wait. The node
-// with the lease asks nodes with other caches for the snapshot (snapshot_exchange.h). If they do
-// not have it, the node installs the dependencies. Installers run below a shim, so that none of
-// their processes outlives this agent. A failure fails the start on this node, and the next attempt
-// tries again.
+// Owned by the Preparation, on the agent's loop. The work begins when this object is made; with
+// --sync-code or --image it begins with the start order, when code and image are on this node. The
+// interpreter's ABI and the inputs give a key (bootstrap/deps/key.h), and the snapshot of that key
+// is mounted or unpacked. If the cache has none, one of the nodes that share the cache gets the
+// lease (bootstrap/deps/lease.h), and the others wait. The node with the lease fetches the snapshot
+// from a node with another cache (snapshot_exchange.h), or installs the dependencies. Installers
+// run below a shim, so that none of their processes outlives this agent. A failure fails the start
+// on this node, and the next attempt tries again.
 
 #include <functional>
 #include <memory>

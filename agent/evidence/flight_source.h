@@ -1,19 +1,16 @@
 #pragma once
 // Asks a worker for the content of torch's Flight Recorders: one HTTP request for each, over the
 // Unix socket on which the boot module has torch's worker server listen
-// (python/robustrun/_diagnose/flight.py).
+// (python/robustrun/_diagnose/flight.py). HTTP: RFC 9112, as far as that server needs it.
 //
 // gloo has a recorder, and so has each of the back ends nccl2 and nccl-lazy. The recorder of the
 // older NCCL back end is not asked, because reading it can abort the capture of a CUDA graph. A
-// recorder is not asked again once an answer shows that the worker's torch does not have it: status
-// 404, or gloo's entries in place of its own.
-//
-// A worker that ends by an exception writes a last dump: files with the same content. They are read
-// when the worker does not answer.
+// recorder that the worker's torch does not have (status 404, or gloo's entries) is not asked
+// again. If the worker does not answer, its last dump is read: files with the same content, which a
+// worker writes when it ends by an exception.
 //
 // Owned by the CollectiveWatch, on the agent's loop; an answer is parsed on the pool, because that
 // takes milliseconds. The worker is not trusted: its answer is bounded, and there is a time limit.
-// HTTP: RFC 9112, as far as torch's server needs it.
 
 #include <functional>
 #include <memory>
