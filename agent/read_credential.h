@@ -1,14 +1,14 @@
 #pragma once
-// The credential with which a launched agent dials its supervisor: one line on standard input,
-// written by the launcher.
+// Reads the credential with which a launched agent connects to its supervisor: one line that the
+// launcher writes to the agent's standard input.
 
 #include "base/core/result.h"
 #include "wire/tls/credential.h"
 
 namespace robustrun::agent {
 
-// Reads that line; blocks for at most kCredentialMax. Errors: no line came in time, or it is
-// malformed.
+// Blocks for at most kCredentialMax. Errors: standard input ended, no line came in time, or the
+// line is malformed.
 base::Result<wire::Credential> read_credential();
 
 }  // namespace robustrun::agent

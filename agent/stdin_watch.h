@@ -1,5 +1,5 @@
 #pragma once
-// Watches standard input: until the welcome, its end means that the process that started us has
+// Watches the agent's standard input, whose end shows that the process that started the agent has
 // ended.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,7 +10,8 @@ namespace robustrun::agent {
 
 class StdinWatch {
  public:
-  // `on_end` is called once, from the loop of `executor`, and not after this object is destroyed.
+  // Calls `on_end` once, on the loop of `executor`, at end of file or after a read error; not after
+  // this object is destroyed.
   static std::unique_ptr<StdinWatch> start(boost::asio::any_io_executor executor,
                                            std::function<void()> on_end);
   virtual ~StdinWatch() = default;

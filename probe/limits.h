@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the probe room.
+// All limits of the folder probe/.
 
 #include <chrono>
 #include <cstddef>
@@ -11,15 +11,15 @@ namespace robustrun::probe {
 
 // For one test, including its start-up; a test that takes longer is killed.
 inline constexpr std::chrono::seconds kTestMax{60};
-inline constexpr std::chrono::seconds kWaitMax{20};  // for work given to all GPUs
+inline constexpr std::chrono::seconds kWaitMax{20};  // for the GPUs to finish work
 
 inline constexpr std::chrono::seconds kMeasureTime{2};  // per figure
-inline constexpr int kLaunchesAtOnce = 10;  // between two readings of the clock
+inline constexpr int kLaunchesAtOnce = 10;  // launches between two readings of the clock
 inline constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
-inline constexpr int kGemmSize = 8192;  // rows and columns
-inline constexpr int kRepeatSize = 4096;
-inline constexpr std::chrono::seconds kRepeatTime{8};  // per type
-inline constexpr std::size_t kExchangeBytes = std::size_t{64} << 20;  // that each GPU sends
+inline constexpr int kGemmSize = 8192;  // rows and columns of a matrix
+inline constexpr int kRepeatSize = 4096;  // rows and columns of a matrix
+inline constexpr std::chrono::seconds kRepeatTime{8};  // per number format
+inline constexpr std::size_t kExchangeBytes = std::size_t{64} << 20;  // bytes that each GPU sends
 
 // result: of one test
 inline constexpr std::size_t kResultBytesMax = std::size_t{64} << 10;

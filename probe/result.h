@@ -1,7 +1,7 @@
 #pragma once
-// The result of one test as JSON: one object on one line, as described in docs/preflight.md. Pure.
+// The result of one test as JSON: one object on one line (docs/preflight.md). Pure.
 //
-// The program that writes it is linked with libraries that may print anything. The reader therefore
+// The libraries of the program that writes the result may print anything. The reader therefore
 // takes the last line that begins like a result, and ignores such text within a line.
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace robustrun::probe {
 
-// Ends with a newline. `asked` is not written: read_result() leaves it false.
+// The line ends with a newline. GpuFacts::asked is not written: read_result() leaves it false.
 [[nodiscard]] std::string write_result(const std::string& test, const base::GpuFacts& facts);
 
-// Reads the result from `output`, all that the program wrote. kProtocol: `output` has no result of
-// that test, or one longer than kResultBytesMax. Cuts lists and texts to the bounds of limits.h,
-// and omits malformed figures and sums, and those of GPUs that the result does not list. A result
-// without an error and without GPUs gets the error "it tested no GPU". Texts may hold control
-// characters, and may end within a character.
+// Reads the result from `output`, the whole output of the program. kProtocol: `output` has no
+// result of that test in this version of the format, or one longer than kResultBytesMax. Cuts lists
+// and texts to the limits of limits.h. Omits malformed figures and sums, and those of GPUs that the
+// result does not list. A result without an error and without GPUs gets the error "it tested no
+// GPU". Texts may contain control characters, and may end within a character.
 [[nodiscard]] base::Result<base::GpuFacts> read_result(const std::string& test,
                                                        std::string_view output);
 

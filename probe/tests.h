@@ -1,10 +1,10 @@
 #pragma once
-// The tests of the probe. `robustrun-probe NAME` runs one of them and prints one result (result.h)
-// on its standard output. Before anything that may take long it prints a line "step: …" on standard
-// error, so that its caller knows where it hung if it must be killed.
+// The tests of the probe. `robustrun-probe NAME` runs one test and prints its result (result.h) on
+// standard output. Before each step that may take long, it prints a line "step: …" on standard
+// error. If the program hangs, its caller knows the step.
 //
-// One process per test, because a CUDA error ends all use of the GPU in its process. The order
-// matters: later tests rely on what earlier ones have tested.
+// Each test has a process of its own, because a process cannot use a GPU any more after a CUDA
+// error. The order matters: later tests rely on functions that earlier tests have checked.
 
 #include <array>
 
@@ -16,8 +16,8 @@ inline constexpr std::array kTests = {
     "copy",  // memory bandwidth
     "gemm",  // throughput of matrix multiplications
     "repeat",  // the same multiplication many times; all results must be equal, bit for bit
-    "all-to-all",  // NCCL: every GPU to every other one, verified
-    "neighbours",  // NCCL: all-gather of each GPU with the next, verified
+    "all-to-all",  // NCCL: every GPU sends to every other GPU; the data is verified
+    "neighbours",  // NCCL: all-gather of each GPU with the next one; the data is verified
 };
 
 }  // namespace robustrun::probe

@@ -1,6 +1,7 @@
 #pragma once
-// Memory for copies of workers' states (checkpoint/memory/memory_area.h) as descriptors, and a view
-// that touches only the pages that are read. The content is not trusted.
+// Memory in which workers keep copies of their states: memfds with the layout of
+// checkpoint/memory/memory_area.h, some with a board (checkpoint/memory/hold_board.h). The agent
+// does not trust the content.
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 
 namespace robustrun::agent {
 
+// Such a memfd.
 struct GivenMemory {
   base::Fd memory;  // invalid: no memory
   std::uint64_t bytes = 0;  // size of `memory`
@@ -21,26 +23,27 @@ struct GivenMemory {
 
 // A second descriptor of the same memory.
 base::Result<GivenMemory> same_memory(const GivenMemory& given);
-// New memory, sealed and fully allocated. kLimit: `bytes` is more than the node may spend on
-// copies. Blocks, up to a second per GiB.
+// New memory, sealed and fully allocated. kLimit: the node has too little memory for `bytes`.
+// Blocks, up to a second per GiB.
 base::Result<GivenMemory> reserve_copy_memory(std::uint64_t bytes);
-// New memory for slots of `slot_bytes`, with a board if `with_board` is set and there is room for
-// one.
+// New memory for slots of at least `slot_bytes`, with a board if `with_board` is set and there is
+// room for one. Errors and blocking: as for reserve_copy_memory().
 base::Result<GivenMemory> reserve_area(std::uint64_t slot_bytes, bool with_board);
-// Copies `given`, an area without a board, to a new area with one; returns `given` itself if there
-// is no room. Blocks like reserve_copy_memory().
+// Copies `given`, which has no board, to new memory with a board; returns `given` itself if that
+// fails. Blocks like reserve_copy_memory().
 GivenMemory widened(GivenMemory given);
 [[nodiscard]] bool has_board(const GivenMemory& given);
-[[nodiscard]] std::uint64_t slot_bytes_of(const GivenMemory& given);  // 0: no valid area
+[[nodiscard]] std::uint64_t slot_bytes_of(const GivenMemory& given);  // 0: `given` has no slots
 
-// What the headers say, without reading what they describe: cheap, and only a hint.
+// The header of a copy, read cheaply: nothing is checked.
 struct SlotHint {
   bool complete = false;
   std::uint64_t sequence = 0;
 };
-// The hint of the newest complete copy.
+// The newest of the copies that claim to be complete. SlotHint::complete is false if there is none.
 [[nodiscard]] SlotHint newest_hint(const GivenMemory& given);
 
+// Maps memory for reading and finds the copies in it. Pages are mapped when they are read.
 class CopyView {
  public:
   static base::Result<CopyView> of(const base::Fd& memory, std::uint64_t bytes);
@@ -55,12 +58,12 @@ class CopyView {
     checkpoint::MemoryCopy copy;
     std::uint64_t bytes = 0;  // used bytes of the slot
   };
-  // nullopt: the slot has no copy, or a damaged one.
+  // nullopt: the slot has no complete copy with a valid header and description.
   [[nodiscard]] std::optional<Found> copy_in(std::size_t slot) const;
-  // Every complete copy whose header and description are valid, newest first.
+  // The copies of all slots, as copy_in() finds them, newest first.
   [[nodiscard]] std::vector<Found> complete_copies() const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return shape_.slot_bytes; }
-  // Whether `found` has not been overwritten since it was returned.
+  // Returns false once the worker has begun to overwrite the slot of `found`.
   [[nodiscard]] static bool is_unchanged(const Found& found);
 
  private:

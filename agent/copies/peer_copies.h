@@ -1,9 +1,10 @@
 #pragma once
-// This node's part in keeping copies of workers' states on two nodes each: its listener for peers,
-// what it sends, what it holds, and what it fetches for a rank that is to run here.
+// Keeps copies of workers' states on two nodes each. On this node: the listener for peers, sending
+// copies of this node's ranks to their keepers, holding copies of other nodes' ranks, and fetching
+// copies of a rank that is to run here.
 //
-// Owned by the NodeAgent, on its loop; never blocks it. Nothing is sent, accepted from peers or
-// reported before the supervisor has chosen the keepers (PlaceCopies).
+// Owned by the NodeAgent, on its loop, which it never blocks. No copy is sent, accepted or reported
+// before the supervisor has chosen the keepers (PlaceCopies).
 
 #include <functional>
 #include <memory>
@@ -24,12 +25,13 @@ class PeerCopies {
   PeerCopies(const PeerCopies&) = delete;
   PeerCopies& operator=(const PeerCopies&) = delete;
 
-  // Opens the listener, which stays open, and returns where peers reach it: "address:port"; empty
-  // when that failed. `address`: numeric, of the data interface.
+  // Opens the listener, unless it is open at this address already. Returns its endpoint,
+  // "address:port"; empty: an error, which is logged. `address`: numeric, of the data interface.
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
-  // The listener also serves blocks. When it opens, `use` gets the run and this node's keys;
-  // `serve` gets the connections that ask for blocks. Call before open().
+  // The listener also serves blocks (agent/staging/block_peers.h). `use` is called when the
+  // listener opens, with this node's keys; `serve` gets the connections that ask for blocks. Call
+  // before open().
   struct BlockHooks {
     std::function<void(std::string run_id, wire::SharedBulkKeys keys)> use;
     std::function<void(wire::BulkConnection)> serve;

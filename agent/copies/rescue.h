@@ -1,6 +1,6 @@
 #pragma once
-// Saves the copies that dead workers left in memory, each as its worker would have. Blocks; for a
-// thread of a pool. The content of that memory is not trusted.
+// Saves the copies that dead workers left in memory to the checkpoint directories that the copies
+// name. Blocks: call it on a thread of a pool. The memory's content is not trusted.
 
 #include <atomic>
 #include <cstdint>
@@ -17,16 +17,18 @@
 
 namespace robustrun::agent {
 
+// A dead worker's memory.
 struct RescuedMemory {
   base::Rank rank;
   base::Fd memory;
-  std::uint32_t held_slots = 0;  // bit per slot: held by the board when the worker died
-  // The slot with the step of which all ranks have copies; none: the oldest held slot is taken.
+  // Bit n: slot n is held by the board (checkpoint/memory/hold_board.h).
+  std::uint32_t held_slots = 0;
+  // The slot with a step of which all ranks have copies; nullopt: the oldest held slot.
   std::optional<std::size_t> secured_slot{};
 };
 
-// Describes the rank's memory as it is now. Call it before the next attempt begins, which clears
-// the board.
+// Describes the rank's memory as it is now. Call it before the next attempt, which clears the
+// board.
 base::Result<RescuedMemory> rescued_memory(base::Rank rank, const GivenMemory& given);
 
 // Shared by a rescue and the code that waits for it (rescue_run.h).
@@ -37,16 +39,16 @@ struct RescueWatch {
   base::Nanos until{};  // no save is begun after this time
 };
 
-// One line for the log.
+// A line for the log: one copy, saved or not.
 struct RescueLine {
   base::Rank rank;
   bool failed = false;
   std::string text;
 };
 
-// Saves the newest step of which this node's ranks have copies first. Older steps follow only while
-// no step is committed, because ranks of other nodes may lack the newer one. If time is left for
-// only one more step, the step of which all ranks have copies is saved.
+// Saves the copies step by step, from the newest step on, until one step is committed. A newer step
+// may stay uncommitted, because ranks of other nodes lack copies of it. If time is left for only
+// one more step, the step of which all ranks have copies comes next.
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
                                       const RescueWatch& watch);
 

@@ -1,8 +1,10 @@
 #pragma once
-// Runs a rescue (rescue.h) on a thread of a pool, and decides how long it is waited for. After
-// `wait` the caller learns that it is late. Loads and saves of the next workers wait longer, so
-// that no worker takes over the directories meanwhile: as long as every look finds that something
-// was written since the last one, and for `most` at most. After that no further save is begun.
+// Runs a rescue (rescue.h) on a thread of a pool, and decides how long others wait for it.
+//
+// If the rescue has not ended after `wait`, it is late, and the handler `late` is called. Loads and
+// saves of the next workers wait longer, because the rescue cannot commit once they use the
+// checkpoint directories. A late rescue is given up after `most`, or when a look finds that nothing
+// was written since the look before. It then begins no further save.
 //
 // Owned by the caller of start(), on the agent's loop.
 
@@ -25,7 +27,7 @@ struct RescueLimits {
   base::Nanos most = kBreakpointSaveMax;
 };
 
-// The limits for `bytes` of copies.
+// The limits for copies of `bytes` in total.
 [[nodiscard]] RescueLimits rescue_limits(std::uint64_t bytes);
 
 class RescueRun : public std::enable_shared_from_this<RescueRun> {
@@ -33,19 +35,19 @@ class RescueRun : public std::enable_shared_from_this<RescueRun> {
   using Lines = std::vector<RescueLine>;
   using Work = std::move_only_function<Lines(RescueWatch&)>;
   struct Handlers {
-    std::function<void()> late;  // at most once, and before `ended`
-    std::function<void(const Lines&)> ended;  // once
+    std::function<void()> late;  // called at most once, before `ended`
+    std::function<void(const Lines&)> ended;  // called once, even after the rescue was given up
   };
 
   // `clock` outlives the run and its thread. kLimit: the pool's queue is full.
   static base::Result<std::shared_ptr<RescueRun>> start(
       const boost::asio::any_io_executor& executor, const base::Clock& clock,
       base::BlockingPool& pool, RescueLimits limits, Work work, Handlers handlers);
-  // Neither ended nor given up.
+  // The rescue has neither ended nor been given up.
   [[nodiscard]] bool is_waited_for() const { return is_waited_for_; }
-  // Calls `go` when is_waited_for() has become false.
+  // Calls `go`, perhaps at once, when is_waited_for() is false.
   void when_over(std::function<void()> go);
-  // No handler is called any more.
+  // The last call: gives the rescue up, and no function is called any more.
   void abandon();
 
  private:

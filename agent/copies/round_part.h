@@ -1,10 +1,11 @@
 #pragma once
-// One rank's part in rounds of copies (wire::CopyRound): which of its copies are held in its
-// memory, and which one is to be sent. Used on the agent's loop; the worker goes on making copies
-// meanwhile, and what it wrote is not trusted (checkpoint/memory/hold_board.h).
+// One rank's part in rounds of copies (wire::CopyRound): which of its copies stay unchanged in its
+// memory ("held"), and which held copy is to be sent to the keeper. Used on the agent's loop, while
+// the worker goes on making copies. The memory's content is not trusted
+// (checkpoint/memory/hold_board.h).
 //
-// Up to two copies are held: the copy of the last complete round, and the copy of the current
-// round. The latter replaces the former when the next order says that its round is complete.
+// Up to two copies are held: one of the last complete round, and one of the current round. When the
+// next order says that the current round is complete, the older copy is released.
 
 #include <cstdint>
 #include <optional>
@@ -21,22 +22,24 @@ class RoundPart {
   // nullopt: the memory has no board.
   static std::optional<RoundPart> of(const GivenMemory& given);
 
-  // Call while no worker is alive.
+  // Releases all copies. Call while no worker is alive.
   void begin_attempt();
+  // Begins the round of `order`.
   void begin(const wire::CopyRound& order);
-  // Called every kCopiesLookEvery. True: report() has changed.
+  // Call every kCopiesLookEvery: finds the copy that the worker made for the round. True: another
+  // copy is held for the round, or none any more.
   bool look();
 
   [[nodiscard]] bool is_in_round() const { return round_ != 0; }
-  // A held copy that the peer does not have yet: its slot, and the description for the peer.
+  // A held copy that the keeper does not have yet: its slot, and the description for the keeper.
   struct Due {
     std::size_t slot = 0;
     wire::BulkRound round;
   };
   [[nodiscard]] std::optional<Due> due() const;
-  // The transfer of that round's copy has ended; `is_kept`: the peer has it.
+  // The keeper has taken the copy of `round` (`is_kept`), or has refused it.
   void note_sent(std::uint64_t round, bool is_kept);
-  // There is a new peer, which has no copies.
+  // There is a new keeper, which has no copies.
   void send_again();
 
   // The report for the supervisor; nullopt: the worker of this attempt has made no copy.
@@ -50,7 +53,7 @@ class RoundPart {
   [[nodiscard]] bool is_still_held() const;
 
   mutable checkpoint::MappedBoard board_;
-  std::optional<std::size_t> complete_, held_;  // slots
+  std::optional<std::size_t> complete_, held_;  // slots held for complete_round_ and for round_
   std::uint64_t complete_round_ = 0, round_ = 0, from_step_ = 0, step_ = 0;
   Stage stage_ = Stage::kReady;
 };

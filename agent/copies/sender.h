@@ -1,11 +1,13 @@
 #pragma once
-// Sends copies of each of this node's ranks to its keeper, and reports to the supervisor which
-// copies exist: the newest complete ones, or during a round the copy held for it (round_part.h).
+// Sends copies of this node's ranks to their keepers, and reports to the supervisor which copies
+// exist. In a round it sends the copy that is held for the round (round_part.h), otherwise the
+// newest complete copy.
 //
-// Owned by PeerCopies, on the agent's loop. Workers report nothing: the headers of their memory are
-// read every kCopiesLookEvery. One copy is sent at a time, on a thread, at kCopiesBytesPerSecond at
-// most or at the rate that was ordered. Copies that were superseded meanwhile are skipped; a copy
-// that is overwritten while it is being sent is given up.
+// Owned by PeerCopies, on the agent's loop. Workers do not announce copies: the agent reads the
+// headers in their memory every kCopiesLookEvery. One copy is sent at a time, on a thread, at the
+// rate that the supervisor ordered, by default kCopiesBytesPerSecond. If the worker makes several
+// copies during a transfer, only the newest is sent next. A copy that the worker overwrites during
+// its transfer is given up.
 
 #include <map>
 #include <memory>
@@ -31,24 +33,24 @@ class CopySender : public std::enable_shared_from_this<CopySender> {
   CopySender(NodeContext& node, MemoryTier& tier);
 
   void use(std::string run_id, wire::SharedBulkKeys keys);
-  // The first call starts sending.
+  // Starts sending, or changes where copies go.
   void place(const wire::PlaceCopies& order);
-  // `order` is ignored unless it is for the attempt that was placed last.
+  // Ignores an `order` for another attempt than that of the last place().
   void begin_round(const wire::CopyRound& order);
   // Whether a node keeps copies of `rank`.
   [[nodiscard]] bool is_kept(base::Rank rank) const { return route_of(rank) != nullptr; }
-  // Ends what is under way. No call may follow.
+  // The last call: ends the transfer.
   void abandon();
 
  private:
   struct Sent {
-    std::uint64_t serial = 0;  // of the memory
-    std::uint64_t over = 0;  // sequence of the newest copy that was handled; 0: none
+    std::uint64_t serial = 0;  // MemoryTier::Own::serial
+    std::uint64_t over = 0;  // sequence number of the last copy sent, or seen without a keeper
     std::uint64_t step = 0;
-    std::uint64_t turn = 0;  // the lowest has waited longest
+    std::uint64_t turn = 0;  // the rank with the lowest number has waited longest
     bool here = false;
     bool at_peer = false;
-    bool failed = false;  // and logged
+    bool failed = false;  // the last transfer; already logged
     base::Nanos not_before{};
     std::chrono::milliseconds wait{};
     std::shared_ptr<RoundPart> part;  // null: its memory has no board
@@ -70,7 +72,7 @@ class CopySender : public std::enable_shared_from_this<CopySender> {
   base::Timer timer_;
   std::string run_id_;
   wire::SharedBulkKeys keys_;
-  std::optional<base::Attempt> attempt_;  // none: no copies were ordered
+  std::optional<base::Attempt> attempt_;  // of the last place()
   std::optional<wire::CopyRound> round_;  // of that attempt
   std::vector<wire::CopyRoute> routes_;
   std::map<base::Rank, Sent> sent_;

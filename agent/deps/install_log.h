@@ -1,5 +1,5 @@
 #pragma once
-// The output of an installer: all of it in a file of the run, its last lines for an error.
+// Writes the output of an installer to a file, and keeps its last lines for an error message.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ class InstallLog {
   InstallLog(const std::string& directory, base::NodeId node);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  void write(std::string_view piece);  // to the file; blocks: for one thread alone
+  void write(std::string_view piece);  // to the file; blocks; on one thread at a time
   void keep(std::string_view piece);  // for tail(); on the loop
   // The last non-empty lines, joined to one printable line.
   [[nodiscard]] std::string tail() const;

@@ -1,15 +1,15 @@
 #pragma once
-// The dependencies that the run asks for (--deps, --setup-cmd), installed once and put in front of
-// the workers' environment on this node.
+// Installs the dependencies that the run asks for (--deps, --setup-cmd), once, and puts them in
+// front of the workers' environment on this node.
 //
-// Owned by the Preparation, on the agent's loop. Begins as soon as the run is known here, usually
-// long before the first order; with --sync-code or --image only when a start waits and those are
-// here. The interpreter is asked for its ABI, the inputs are hashed to a key
-// (bootstrap/deps/key.h), and the snapshot of that key is mounted. If the cache has none, the node
-// that gets the lease (bootstrap/deps/lease.h) installs it. Nodes that share the cache wait; nodes
-// with their own cache first ask other nodes (snapshot_exchange.h). Installers run below a shim, so
-// that no process of theirs outlives this agent. A failure fails the start on this node, and the
-// next attempt tries again.
+// Owned by the Preparation, on the agent's loop. The work begins when this object is made; with
+// --sync-code or --image it begins with the start order, when code and image are on this node. The
+// interpreter's ABI and the inputs give a key (bootstrap/deps/key.h), and the snapshot of that key
+// is mounted or unpacked. If the cache has none, one of the nodes that share the cache gets the
+// lease (bootstrap/deps/lease.h), and the others wait. The node with the lease fetches the snapshot
+// from a node with another cache (snapshot_exchange.h), or installs the dependencies. Installers
+// run below a shim, so that none of their processes outlives this agent. A failure fails the start
+// on this node, and the next attempt tries again.
 
 #include <functional>
 #include <memory>
@@ -27,9 +27,9 @@ class NodeSnapshot {
   NodeSnapshot(const NodeSnapshot&) = delete;
   NodeSnapshot& operator=(const NodeSnapshot&) = delete;
 
-  // Calls `go` once NodeContext::snapshot is what the workers of this attempt are to see; at once
-  // if no dependencies are asked for. An error is a sentence for the user. A later call replaces
-  // one that still waits.
+  // Calls `go` once NodeContext::snapshot has what the workers of this attempt are to see; at once
+  // if no dependencies are asked for. The text of an error is for the user. A later call drops an
+  // earlier `go` that still waits.
   void begin_attempt(std::function<void(base::Status)> go);
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
 // Passes snapshots of dependencies between nodes: a node that lacks a snapshot gets it from a node
-// that has it (docs/formats/bulk.md), or waits for one that is making it.
+// that has it (docs/formats/bulk.md), or waits for a node that is making it.
 //
-// Owned by NodeSnapshot, on the agent's loop. A node asks the nodes before it in the tree of the
-// snapshot's name (bootstrap/store/block_tree.h). The first node makes the snapshot, so no cycle of
-// waiting nodes can form. Blocks go through the block store; the snapshot is a second name of the
-// file there.
+// Owned by NodeSnapshot, on the agent's loop. A node waits only for nodes before it in the tree of
+// the snapshot's name (bootstrap/store/block_tree.h), so no cycle of waiting nodes can form; the
+// first node makes the snapshot. A received snapshot is a hard link to the file in which the block
+// store collected its blocks.
 
 #include <functional>
 #include <memory>
@@ -30,12 +30,15 @@ class SnapshotExchange : private BlockSource,
 
   using IsWanted = std::function<bool(const bootstrap::Snapshot&)>;
   using Found = std::function<void(base::Result<std::optional<bootstrap::Snapshot>>)>;
-  // For a node that would make the snapshot and has its cache's lease; from now on it tells others
-  // that the snapshot is coming. nullopt: no node has it, and no node before this one makes it.
+  // Looks for the snapshot on other nodes and fetches it to `cache`. Only for a node that holds the
+  // lease of `cache`, and makes the snapshot itself if no other node has it. Other nodes are told
+  // from now on that the snapshot is coming. `is_wanted` judges a snapshot that another node
+  // offers. `found` gets nullopt if no node has a wanted snapshot and no node before this one makes
+  // one.
   void seek(const std::string& cache, const std::string& key, IsWanted is_wanted, Found found);
-  // The snapshot is in the cache: other nodes can have it.
+  // The snapshot is in `cache`: other nodes may fetch it from now on.
   void offer(const std::string& cache, const bootstrap::Snapshot& snapshot);
-  // The snapshot could not be made.
+  // The snapshot could not be made: other nodes need not wait for it.
   void give_up() { is_coming_ = false; }
   // The last call.
   void abandon();
@@ -61,8 +64,8 @@ class SnapshotExchange : private BlockSource,
   bool is_coming_ = false, is_waiting_logged_ = false;
   IsWanted is_wanted_;
   Found found_;
-  std::shared_ptr<StagedFile> file_;  // on its way here
-  std::optional<bootstrap::Snapshot> announced_;  // on its way here
+  std::shared_ptr<StagedFile> file_;  // the snapshot that is being fetched
+  std::optional<bootstrap::Snapshot> announced_;  // its description
   std::optional<bootstrap::Snapshot> offered_;
   bootstrap::Blob blob_;
   std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang

@@ -1,5 +1,6 @@
 #pragma once
-// The blocking parts of node_snapshot.h: for a thread of its pool, one at a time.
+// The blocking parts of NodeSnapshot (node_snapshot.h), which calls them on a thread, one at a
+// time.
 
 #include <memory>
 #include <optional>
@@ -24,16 +25,16 @@ namespace robustrun::agent {
 // The dependencies that this node's workers ask for.
 struct SnapshotWish {
   std::string cache, deps, interpreter, working_directory, run_id;
-  std::string path;  // the workers' PATH, on which tools are looked for
+  std::string path;  // the workers' PATH, in which tools are looked up
   std::vector<std::string> command, environment;
-  WorkerHome home;  // installers run there as well
-  base::Nanos ttl{};
+  WorkerHome home;  // where workers and installers run
+  base::Nanos ttl{};  // an older snapshot is made again, unless its inputs are pinned
   std::uint64_t cache_bytes_max = 0;  // for all snapshots together
-  std::int64_t asked_s = 0;  // when the run asked; Unix time
-  std::string what;  // what is asked for, in words
+  std::int64_t asked_s = 0;  // when the run asked for them; Unix time
+  std::string what;  // the dependencies in words
 };
-// `workers` are described as they are in `home`. kInvalidArgument: nothing can be installed there,
-// because its processes are started by a container runtime.
+// Does not set `asked_s`. kInvalidArgument: nothing can be installed in `home`, because a container
+// runtime (apptainer, enroot) starts its processes.
 [[nodiscard]] base::Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers,
                                                        const WorkerHome& home);
 
@@ -48,61 +49,65 @@ struct SnapshotTarget {
 [[nodiscard]] base::Result<SnapshotTarget> find_target(const SnapshotWish& wish,
                                                        const std::string& abi);
 
-// Which snapshot exists, and which node builds it.
+// The outcome of one look into the cache.
 struct SnapshotTurn {
-  std::optional<bootstrap::Snapshot> found;  // it exists
-  std::optional<bootstrap::LeaseHolder> own;  // it does not exist, and this node builds it
-  // Else: the node that builds it, in words. Empty: a lease has just ended; ask again.
+  std::optional<bootstrap::Snapshot> found;  // exists, and is_fresh()
+  // There is no fresh snapshot; this node has taken the lease and is to build one.
+  std::optional<bootstrap::LeaseHolder> own;
+  // Otherwise: the job that holds the lease, in words. Empty: its lease has just ended; look again.
   std::string builder;
 };
-// `now_s`: Unix time. `now`: monotonic, for `watch`, which follows another node's lease.
+// Looks for the snapshot, and tries to take the lease if there is none. `now_s`: Unix time. `now`:
+// monotonic time, for `watch`, which detects a stale lease.
 [[nodiscard]] base::Result<SnapshotTurn> take_turn(const SnapshotWish& wish,
                                                    const SnapshotTarget& target,
                                                    bootstrap::LeaseWatch& watch, base::Nanos now,
                                                    std::int64_t now_s);
 
-// Whether the snapshot is recent enough for this start.
+// Whether the snapshot is recent enough for this start. `now_s`: Unix time.
 [[nodiscard]] bool is_fresh(const bootstrap::Snapshot& snapshot, const SnapshotWish& wish,
                             std::int64_t now_s);
 
+// An installation that is to run in `place`.
 struct SnapshotBuild {
   bootstrap::SnapshotPlace place;
   std::vector<bootstrap::BuildStep> steps;
-  std::string id;
-  std::string unfinished;          // the file that mksquashfs writes
-  std::vector<std::string> squash;  // its argv; empty: mksquashfs is not installed here
+  std::string id;  // bootstrap::Snapshot::id
+  std::string unfinished;  // the file that mksquashfs writes
+  std::vector<std::string> squash;  // argv of mksquashfs; empty: it is not installed here
 };
+// Makes and locks an empty place, and plans the installation. `own`: the lease that this node
+// holds.
 [[nodiscard]] base::Result<SnapshotBuild> prepare_build(const SnapshotWish& wish,
                                                         const SnapshotTarget& target,
                                                         const bootstrap::LeaseHolder& own);
-// Turns the complete unfinished file into the snapshot, and removes old snapshots.
+// Turns the file that mksquashfs has written into the snapshot, and removes old snapshots.
 [[nodiscard]] base::Result<bootstrap::Snapshot> finish_build(const SnapshotWish& wish,
                                                              const SnapshotTarget& target,
                                                              const SnapshotBuild& build,
                                                              std::int64_t now_s);
 
-// A snapshot as a folder of this machine, in use for as long as the object lives.
+// A snapshot as a folder of this machine. It is not removed while this object lives.
 struct OpenSnapshot {
-  std::string tree;
+  std::string tree;  // absolute path of the folder
   bootstrap::TreeFacts facts;
   base::Fd use;
   std::optional<bootstrap::MountFolder> folder;
   std::optional<bootstrap::SquashMount> mount;
   std::optional<bootstrap::SnapshotPlace> place;
-  // The argv that fills `place`, which is still empty; empty: nothing to do.
-  std::vector<std::string> unpack;
+  std::vector<std::string> unpack;  // argv of the program that is to fill `place`; empty: none
 };
-// Mounts the snapshot where that is possible and workers see the mount; else chooses a place to
-// unpack it to. kConflict: another process is unpacking it; ask again.
+// Mounts the snapshot if that works and workers see the mount. Otherwise uses an unpacked copy, or
+// chooses a place for one and sets `unpack`. kConflict: another process is unpacking it; try again.
 [[nodiscard]] base::Result<OpenSnapshot> open_snapshot(const SnapshotWish& wish,
                                                        const SnapshotTarget& target,
                                                        const bootstrap::Snapshot& snapshot);
-// The place of `open` is filled.
+// Call when `unpack` has filled the place of `open`: marks the place as complete.
 base::Status fill_snapshot(OpenSnapshot& open, const std::string& minor);
-// The installed files in their place, for when no snapshot could be made of them.
+// Lets workers use the installed files where they are, because no snapshot could be made of them.
 [[nodiscard]] base::Result<OpenSnapshot> keep_place(SnapshotBuild build, const std::string& minor);
-// Unmounts it and removes the folder of the mount. `path`: as SnapshotWish::path. Blocks; each step
-// that may hang has kUnmountMax.
+// Unmounts the snapshot and removes the folder of the mount. `path`: SnapshotWish::path. Blocks;
+// each step that may hang is given up after kUnmountMax.
 void close_snapshot(OpenSnapshot& open, const std::string& path);
 
 }  // namespace robustrun::agent

@@ -2,13 +2,14 @@
 // Watches how far one worker is in its collectives, and reports when one lasts longer than its
 // history explains (tracer/head_watch.h).
 //
-// There are two sources. The tables of the worker's progress record (NCCL's plugin, the interposer)
-// are read at every look, or every kEmptyTableInterval while they are empty. torch's Flight
-// Recorder (flight_source.h) is asked every ten seconds while steps advance as usual, every five
-// where only collectives do, and every second while neither does or it has told of no communicator
-// yet. Owned by the Worker, on the agent's loop. The supervisor gets CollectiveProgress at most
-// once a second, and once, possibly empty, when the recorder first answers; Overdue once when an
-// operation becomes overdue and once when it is over; BandwidthReport for NCCL.
+// There are two sources. The tables of the worker's progress record, which NCCL's plugin and the
+// interposer write, are read at every look, or every kEmptyTableInterval while they are empty.
+// torch's Flight Recorder (flight_source.h) is asked every 10 s while steps advance as usual, and
+// every 5 s if the worker reports no steps but its collectives advance. It is asked every second
+// otherwise, and until it first names a communicator. Owned by the Worker, on the agent's loop. The
+// supervisor gets CollectiveProgress at most once a second, and once, possibly empty, when the
+// recorder first answers. It gets Overdue once when an operation becomes overdue and once when that
+// operation is over, and BandwidthReport for NCCL.
 
 #include <array>
 #include <functional>
@@ -41,12 +42,13 @@ class CollectiveWatch {
   // What is known of the worker's collectives at one moment.
   struct Collected {
     std::vector<tracer::Membership> comms;
-    std::optional<base::Nanos> calls_still;  // these two as in tracer::RankSnapshot
+    // As in RankSnapshot (tracer/analysis/snapshot.h).
+    std::optional<base::Nanos> calls_still;
     std::optional<base::Nanos> proxy_still;
   };
   using Done = std::function<void(Collected)>;
 
-  // `record` outlives the watch. `flight`: null where there is no Flight Recorder.
+  // `record` outlives the watch. `flight` may be null: no Flight Recorder is asked.
   CollectiveWatch(NodeContext& node, Subject subject, const tracer::RecordFile& record,
                   std::unique_ptr<FlightSource> flight)
       : node_(node),
@@ -55,14 +57,14 @@ class CollectiveWatch {
         flight_(std::move(flight)),
         collect_soon_(node.executor) {}
 
-  // Call up to ten times a second; `steps`: how many the worker has done so far.
+  // Call about ten times a second. `steps`: number of steps that the worker has done so far.
   void look(std::uint64_t steps);
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] bool has_overdue() const;
-  // Reads both sources anew. `done` comes once, from the loop, never from within collect(). If the
-  // worker does not answer within kFlightAnswerMax, `done` gets its previous answer, unless the
-  // worker has stepped since. A newer call drops the one under way, and so does destroying the
-  // watch.
+  // Reads both sources anew. `done` is called once, from the loop, never from within collect(). If
+  // the recorder does not answer within kFlightAnswerMax, `done` gets its previous answer, unless
+  // the worker has done a step since. A newer call drops an earlier `done`, and so does destroying
+  // the watch.
   void collect(Done done);
 
  private:
@@ -71,7 +73,7 @@ class CollectiveWatch {
     tracer::HeadWatch heads;
     wire::CommunicatorProgress progress;
     std::uint64_t overdue = 0;  // sequence number of the operation; 0: none
-    bool is_there = true;  // at the last look at its source
+    bool is_there = true;  // its source reported it at the last look
   };
   enum class Source : std::uint8_t { kRecord, kFlight };
   using Key = std::pair<Source, std::uint64_t>;
@@ -96,25 +98,25 @@ class CollectiveWatch {
   std::unique_ptr<FlightSource> flight_;
   std::map<Key, Watched> watched_;
   std::optional<base::Nanos> read_at_;  // last read of the record's table
-  bool counts_progress_ = false;  // something in it counted as progress then
+  bool counts_progress_ = false;  // some communicator in that table counts completed operations
   std::uint64_t steps_ = 0;
   base::Nanos stepped_at_{};
   std::array<base::Nanos, kStepGapsRemembered> step_gaps_{};
   std::size_t next_gap_ = 0;
   bool has_answered_ = false;
-  bool has_moved_ = false;  // progress between the recorder's last two answers
+  bool has_moved_ = false;  // the recorder's last two answers differ in completed operations
   std::optional<base::Nanos> asked_at_;
   std::vector<tracer::Membership> answered_;  // the Flight Recorder's last answer
   base::Nanos answered_at_{};
   std::uint64_t answered_at_step_ = 0;
   tracer::TrafficWatch traffic_;
   std::optional<base::Nanos> traffic_at_;  // last read of the tables of traffic
-  std::vector<tracer::Moved> moved_;  // then
-  // By communicator, kind and size: the totals that were reported last.
+  std::vector<tracer::Moved> moved_;  // the rows of that read
+  // The totals that were reported last, by communicator, kind and size.
   std::map<std::tuple<std::uint64_t, tracer::OpKind, std::uint32_t>, tracer::Moved> reported_moved_;
   std::set<std::uint64_t> named_;  // communicators whose names were reported
-  std::optional<base::Nanos> bandwidth_at_, names_at_;  // last report, and the last one with names
-  bool has_fallen_ = false;  // some row, at the last look
+  std::optional<base::Nanos> bandwidth_at_, names_at_;  // last report; last report with names
+  bool has_fallen_ = false;  // the bandwidth of some row had fallen at the last read
   std::optional<base::Nanos> reported_at_;
   bool has_news_ = false;
   Done collecting_;

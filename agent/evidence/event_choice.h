@@ -1,7 +1,7 @@
 #pragma once
-// Chooses the ranks for which NCCL traces each step of its data on the network. That costs NCCL's
-// thread five events per step, so it is done for a few ranks spread over the job, and for all ranks
-// while something is suspected.
+// Chooses the ranks for which NCCL traces each step of its data on the network. The trace costs
+// NCCL's thread five events per step, so only a few ranks spread over the job are traced, or all
+// ranks while a hang is suspected.
 //
 // Owned by the Worker, on the agent's loop. The plugin in the worker applies the choice
 // (tracer/nccl/mask.h) to operations that are called from then on.
@@ -14,18 +14,19 @@
 
 namespace robustrun::agent {
 
-// Whether `rank` is one of the at most kRanksInFull ranks that are always traced; depends only on
-// rank and size. In a smaller job all ranks are.
+// Whether `rank` is always traced. kRanksInFull ranks of a job are, or all ranks of a smaller job.
+// Depends on rank and size alone.
 [[nodiscard]] bool is_sampled(base::Rank rank, std::uint32_t world_size);
 
-// False: the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK), and that choice stays.
+// Returns false if the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK): the agent then chooses
+// nothing.
 [[nodiscard]] bool chooses_events(const wire::WorkerTemplate& workers);
 
 class EventChoice {
  public:
   // Create it before the worker starts; `record` outlives it.
   EventChoice(tracer::RecordFile& record, bool is_sampled);
-  // True: traces each step from now on, whichever rank this is; false: only if it is sampled.
+  // True: each step is traced from now on. False: only if the rank is sampled.
   void trace_in_full(bool in_full);
 
  private:

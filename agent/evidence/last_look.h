@@ -1,6 +1,6 @@
 #pragma once
-// Delays a worker's stop while the worker is asked for its last operations, which it cannot report
-// once it is stopped; for at most kLastLookMax, then it is stopped without an answer.
+// Delays the stop of a worker while the agent asks the worker for its last operations, for at most
+// kLastLookMax. A stopped worker could not report them.
 //
 // Owned by the Worker, on the agent's loop.
 
@@ -14,13 +14,12 @@ class LastLook {
  public:
   explicit LastLook(const boost::asio::any_io_executor& executor) : deadline_(executor) {}
 
-  // A look begins. While one is under way this changes nothing; in particular it does not prolong
-  // it.
+  // A look begins. No effect during a look: its time limit stays.
   void begin();
-  // The look has ended: a stop that waits happens now.
+  // The look has ended: calls the `stop` that waits, if any.
   void end();
-  // Without a look, calls `stop` at once. During a look, calls it when the look ends; it replaces a
-  // stop that waits already.
+  // Calls `stop` at once, or during a look when the look ends. Replaces an earlier `stop` that
+  // still waits.
   void then(std::function<void()> stop);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The native stack of a worker's main thread, as eu-stack (elfutils) prints it. Pure.
+// Gets the native stack of a worker's main thread from the output of eu-stack (elfutils). Pure.
 
 #include <string>
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace robustrun::agent {
 
-// `program`: absolute path of eu-stack, which stops the process for as long as it looks.
+// `program`: absolute path of eu-stack, which stops the process while it reads the stack.
 [[nodiscard]] std::vector<std::string> eu_stack_argv(const std::string& program, int pid);
 
-// Parses lines of "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6", whose
-// parts after the address may be missing; Frame.file is the library. Other lines are skipped.
-// Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: no such line; the error says what the
-// program printed instead.
+// Parses lines such as "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6".
+// The parts after the address may be missing; Frame.file is the library. Other lines are skipped.
+// Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: there is no such line; the error quotes
+// the program's output.
 base::Result<tracer::ThreadStack> parse_eu_stack(std::string_view text);
 
 }  // namespace robustrun::agent

@@ -1,9 +1,10 @@
 #pragma once
-// Links of this node that are broken, in words: "eth1: no carrier", "mlx5_0/1: DOWN".
+// Lists the broken links of this node in words: "eth1: no carrier", "mlx5_0/1: DOWN".
 //
-// A machine has many unused ports. Reported are interfaces that carry one of the worker's
-// connections, physical ones that have an address, and InfiniBand ports that lost a link since
-// their driver began. Blocks as long as an adapter does: for the blocking pool.
+// A machine has many unused ports, so only some are looked at: interfaces that carry one of the
+// worker's connections, physical interfaces that have an address, and InfiniBand ports that have
+// lost a link since the driver was loaded. Addresses of connections that no interface has any more
+// are listed, too. Blocks as long as an adapter does: for the blocking pool.
 
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@ struct InterfaceAddress {
 // Addresses of all interfaces, including those that are down.
 [[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
 
-// At most kLinksMax lines. `root` is put before /sys.
+// At most kLinksMax lines. `root` is put before /sys, for tests.
 [[nodiscard]] std::vector<std::string> broken_links(
     std::span<const tracer::SocketState> connections, std::span<const InterfaceAddress> addresses,
     const std::string& root = "");

@@ -1,8 +1,9 @@
 #pragma once
-// NCCL's RAS on this node: where it listens in the current attempt, and its answers.
+// Chooses where NCCL's RAS (a service of NCCL that reports the state of all processes of a job)
+// listens on this node, and answers the supervisor's questions to RAS.
 //
-// Owned by the WorkerSet, on the agent's loop. All workers of the node share one port, as NCCL
-// arranges it; other jobs have other ports.
+// Owned by the WorkerSet, on the agent's loop. NCCL in all workers of the node shares one port;
+// other jobs have other ports.
 
 #include <memory>
 #include <string>
@@ -20,10 +21,11 @@ class NodeRas {
 
   // Chooses an address if the user has set none and NCCL is watched.
   void begin_attempt();
-  // For NCCL_RAS_ADDR of the attempt's workers; empty: the variable is left as it is.
+  // The value of NCCL_RAS_ADDR for the attempt's workers; empty: the variable is left as it is.
   [[nodiscard]] const std::string& address() const { return address_; }
-  // Sends one RasAnswer; at once and empty unless `in_use`: some worker has communicators of NCCL.
-  // A later ask() or begin_attempt() cancels it.
+  // Sends one RasAnswer. `in_use`: some worker has communicators of NCCL; otherwise the answer is
+  // empty and sent at once. A later ask() or begin_attempt() cancels an answer that is still
+  // awaited.
   void ask(const wire::Observe& question, bool in_use);
   // An answer that is still awaited is not sent.
   void abandon() { look_.reset(); }

@@ -1,12 +1,13 @@
 #pragma once
-// The Python stacks of a worker, as its own signal handler writes them (faulthandler, installed by
-// the boot module). It needs no lock of the interpreter, only a thread that can take signals.
+// Gets the Python stacks of a worker from the worker's own signal handler (faulthandler, installed
+// by the boot module), which writes them to a file. The handler needs no lock of the interpreter,
+// only a thread that can take signals.
 //
-// The signal is sent only when /proc shows the handler, and not while an earlier signal is pending.
-// Older content of the file is skipped. On the agent's loop: the file is a small one of the run's
-// private folder. There are two looks, Suspect.apart from each other; comparing them shows whether
-// the main thread moves. The reported stack is the first look's, because the other evidence is of
-// that moment: a stack taken a second later may belong to the worker's next operation.
+// The signal is sent only if /proc shows that the handler is installed, that no earlier signal is
+// pending, and that the worker is not stopped. There are two looks; comparing them shows whether
+// the main thread moves. The reported stacks are those of the first look, because the other
+// evidence is of that moment: a second later the worker may be in its next operation. Reads the
+// file on the agent's loop, because it is small and in the run's private folder.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -23,12 +24,12 @@ class PythonStacks {
   struct Answer {
     StackDump dump;  // of the first look
     bool moved = false;  // the main thread's stack differed at the second look
-    std::string missing;  // what is not known and why; empty: nothing is missing
+    std::string missing;  // what is unknown, and why; empty: nothing
   };
   using Done = std::function<void(Answer)>;
 
-  // `done` comes once, from the loop, never from within start(), and within `within` unless the
-  // loop itself is late. Destroying the object ends it.
+  // Calls `done` once, from the loop, never from within start(), after `within` at the latest; not
+  // after this object is destroyed.
   static std::unique_ptr<PythonStacks> start(boost::asio::any_io_executor executor,
                                              const Suspect& suspect,
                                              std::chrono::milliseconds within, Done done);

@@ -1,5 +1,5 @@
 #pragma once
-// Where NCCL's RAS listens on this machine, from NCCL_RAS_ADDR. Pure.
+// Where NCCL's RAS (ras_client.h) listens on this machine, from NCCL_RAS_ADDR. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -16,14 +16,14 @@ struct RasAddress {
   std::uint16_t port = 0;
 };
 
-// Parses "host:port" or "[address]:port" as NCCL does; empty: NCCL's default. nullopt: malformed,
-// or not an address of this machine, whose addresses are `local`. Names other than localhost are
-// not resolved.
+// Parses "host:port" or "[address]:port" as NCCL does; an empty `text` means NCCL's default.
+// `local`: the addresses of this machine. nullopt: malformed, a name other than localhost, or not
+// an address of this machine.
 [[nodiscard]] std::optional<RasAddress> read_ras_address(std::string_view text,
                                                          const std::vector<std::string>& local);
 
-// The value for our workers. A numeric address, because NCCL would take localhost for its IPv6 or
-// its IPv4 address, whichever the machine's resolver names first.
+// The value of NCCL_RAS_ADDR for the agent's workers. Its address is numeric, because localhost may
+// be an IPv4 or an IPv6 address, depending on the machine's resolver.
 [[nodiscard]] std::string ras_address_text(std::uint16_t port);
 
 }  // namespace robustrun::agent

@@ -1,8 +1,8 @@
 #pragma once
-// What NCCL's RAS reports about the job, asked at every address where it may listen on this
-// machine.
+// Asks NCCL's RAS about the job, at every address where RAS may listen on this machine (localhost
+// may be an IPv4 or an IPv6 address). The first report counts.
 //
-// Owned by NodeRas, on the agent's loop. Destroying it drops the question.
+// Owned by NodeRas, on the agent's loop. `done` is not called after this object is destroyed.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -16,16 +16,15 @@
 
 namespace robustrun::agent {
 
-// Where RAS listens for `workers`. `chosen`: the address that we gave them; empty: none.
-// kUnavailable: RAS is switched off; kInvalidArgument: the workers' address is not one of this
-// machine.
+// Where RAS of `workers` listens. `chosen`: NodeRas::address(). kUnavailable: RAS is switched off.
+// kInvalidArgument: NCCL_RAS_ADDR is not an address of this machine.
 [[nodiscard]] base::Result<RasAddress> ras_address_of(const wire::WorkerTemplate& workers,
                                                       const std::string& chosen);
 
 class RasLook {
  public:
-  // The report, at most kRasSentBytesMax (kLimit); other errors as of RasClient. Called once, from
-  // the loop, never from within ask().
+  // The report. kLimit: it has more than kRasSentBytesMax. Other errors: as in RasClient::Done.
+  // Called once, from the loop, never from within ask().
   using Done = std::function<void(base::Result<std::string> report)>;
 
   // `address` has at least one host.

@@ -1,11 +1,11 @@
 #pragma once
 // Finds the call in a line of a worker's source that may wait for a peer: "dist.recv(x, src=1)",
-// "request.wait()". Stack frames lack it: what they call may be C++, and a stack dump has no
+// "request.wait()". Stack dumps do not show it: the called function may be C++, and there are no
 // arguments.
 //
-// Reads the file that the frame names, as the worker sees it; for the pool, as a file system may
-// hang. The worker is never trusted: only a regular file of bounded size is read, and only such a
-// call is kept of the line, without any text in quotes.
+// Reads the file that the stack frame names, as the worker sees it. Blocks: for the pool. The
+// worker is not trusted: only a regular file of bounded size is read, and only the call is kept,
+// without text in quotes.
 
 #include <sys/types.h>
 
@@ -16,10 +16,11 @@
 
 namespace robustrun::agent {
 
-// The call in `line`; empty: none. At most kCallBytesMax. Pure.
+// The call in `line`; empty: none. Beyond kCallBytesMax, or with text in quotes, the arguments are
+// replaced by "...". Pure.
 [[nodiscard]] std::string call_in(std::string_view line);
 
-// Fills in Frame::call of the innermost frame outside torch's own calls.
+// Sets Frame::call of the innermost frame that is not in torch.distributed itself.
 void add_call(pid_t pid, tracer::ThreadStack& stack);
 
 }  // namespace robustrun::agent

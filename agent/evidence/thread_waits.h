@@ -1,11 +1,11 @@
 #pragma once
-// What the threads of a worker and of its descendants wait for, by the system calls that they are
-// in (/proc/PID/task/TID/syscall in proc(5)). It tells a worker that only sleeps, or waits for a
-// lock, from one that waits for storage, a peer, a child or an upload.
+// What the threads of a worker and its descendants wait for, judged by their current system calls
+// (/proc/PID/task/TID/syscall in proc(5)). This distinguishes a worker that only sleeps or waits
+// for a lock from a worker that waits for storage, a peer, a child process or an upload.
 //
-// Needs the right to trace the worker, and reads a few bytes of its memory: when a sleep ends, and
-// which descriptors are polled. Without the right, the answer is "unknown". Blocks for some
-// milliseconds: for the blocking pool.
+// Needs permission to trace the worker, and reads a few bytes of its memory: when a sleep ends, and
+// which descriptors are polled. Without permission the result is that of a default ThreadWaits.
+// Blocks for some milliseconds: for the blocking pool.
 
 #include <sys/types.h>
 
@@ -19,8 +19,9 @@ namespace robustrun::agent {
 
 struct ThreadWaits {
   tracer::MainWait main = tracer::MainWait::kOther;
-  // All other threads of the worker, and all of its descendants', sleep, wait for a lock or a
-  // child, or await events and orders: none is running, does I/O or waits for a connection's data.
+  // All other threads of the worker and all threads of its descendants sleep, wait for a lock or a
+  // child process, or await events or orders. No thread runs, does I/O or waits for data of a
+  // connection.
   bool others_idle = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where our profiler plugin for NCCL lies (tracer/nccl).
+// Finds robustrun's profiler plugin for NCCL (tracer/nccl).
 
 #include <string>
 
@@ -7,8 +7,9 @@
 
 namespace robustrun::agent {
 
-// Its path, beside the folder of our Python package. Empty: not wanted, not there, or longer than
-// NCCL has room for (src/plugin/plugin_open.cc of NVIDIA/nccl: MAX_STR_LEN is 255).
+// The plugin's path, beside the folder of robustrun's Python package. Empty: the run is not traced,
+// the file is missing, or the path is longer than NCCL accepts (src/plugin/plugin_open.cc of
+// NVIDIA/nccl: MAX_STR_LEN is 255).
 [[nodiscard]] std::string tracer_library(const wire::WorkerTemplate& workers);
 
 }  // namespace robustrun::agent

@@ -1,8 +1,8 @@
 #pragma once
-// Answers the supervisor's Observe for one worker with a tracer::RankSnapshot: what the worker
-// records about its collectives, and what can be seen of it from outside.
+// Makes the answer to the supervisor's Observe for one worker, a tracer::RankSnapshot: what the
+// worker records about its collectives, and the evidence from outside (evidence_collector.h).
 //
-// Owned by the Worker, on the agent's loop. Destroying it drops what is under way.
+// Owned by the Worker, on the agent's loop. `done` is not called after this object is destroyed.
 
 #include <functional>
 #include <memory>
@@ -19,11 +19,11 @@ namespace robustrun::agent {
 class WorkerSnapshot {
  public:
   struct Plan {
-    // Returns life, steps and the like; called when everything else is there.
+    // Returns the other members of the snapshot (life, steps, …); called last.
     std::function<tracer::RankSnapshot()> describe;
-    CollectiveWatch* watch = nullptr;  // outlives this; null: its collectives are not watched
+    CollectiveWatch* watch = nullptr;  // outlives this object; null: no collectives are watched
     std::optional<Suspect> suspect{};  // none: evidence is not wanted, or the worker is dead
-    base::Nanos within{};  // for the evidence
+    base::Nanos within{};  // time limit for the evidence
   };
   // The encoded snapshot, at most kObservedBytesMax. Called once, from the loop, never from within
   // take().
@@ -33,8 +33,8 @@ class WorkerSnapshot {
   virtual ~WorkerSnapshot() = default;
 };
 
-// The codec's bytes. A snapshot that is too long loses its history, then its evidence, then
-// everything but life and steps.
+// Encodes `snapshot` (wire::encode()) in at most kObservedBytesMax. If it is too long, it loses the
+// history of its communicators, then its evidence, then its communicators.
 std::string encode_bounded(tracer::RankSnapshot snapshot);
 
 }  // namespace robustrun::agent

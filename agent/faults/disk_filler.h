@@ -1,9 +1,10 @@
 #pragma once
 // Takes all space of a file system for a while, for drills.
 //
-// The file loses its name while it is empty, so that its space is free again however this process
-// ends. On the loop; allocation happens on the pool. Refused: the file system of /, more than
-// kDiskFillBytesMax of free space, or more than kMemoryFillBytesMax where files are in memory.
+// The space belongs to a file without a name, so that it is free again however this process ends.
+// Used on the loop; allocation happens on the pool. These file systems are refused: the one of /,
+// one with more than kDiskFillBytesMax of free space, and one in memory (tmpfs) with more than
+// kMemoryFillBytesMax.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -24,9 +25,10 @@ class DiskFiller {
   DiskFiller(const DiskFiller&) = delete;
   DiskFiller& operator=(const DiskFiller&) = delete;
 
-  // `done` is called once, from the loop, with the bytes taken. kConflict while a fill is under
-  // way.
+  // Gets the number of bytes taken. Called once, perhaps at once; not after this object is
+  // destroyed. kConflict: a fill is under way. kInvalidArgument, kLimit: refused.
   using Done = std::function<void(base::Result<std::uint64_t> bytes)>;
+  // Takes the space of the file system of `folder`, and frees it after `duration`.
   void fill(const std::string& folder, base::Nanos duration, Done done);
 
  private:

@@ -1,12 +1,11 @@
 #pragma once
-// Injects faults on this node (`robustrun inject`) and reports what was done.
+// Injects faults on this node (`robustrun inject`) and reports each fault to the supervisor.
 //
-// Owned by the NodeAgent, on its loop. Every order is answered by one Injected, sent before a fault
-// that would keep it from being sent. A lasting fault is undone when its time is over and when the
-// agent ends: a filled disk is free again even after SIGKILL. Faults inside the interpreter are
-// ordered through a file beside the worker's record and a real-time signal, and carried out by the
-// boot module (python/robustrun/_boot/faults.py); docs/formats/progress-record.md describes the
-// file.
+// Owned by the NodeAgent, on its loop. Every order is answered by one Injected; it is sent before a
+// fault that would delay or prevent it. A lasting fault ends when its time is over. A filled disk
+// is also free again when the agent ends, even by SIGKILL. Faults inside the interpreter are
+// carried out by the boot module (python/robustrun/_boot/faults.py): the agent writes an order to a
+// file beside the worker's record (docs/formats/progress-record.md) and sends a real-time signal.
 
 #include <functional>
 #include <memory>
@@ -21,11 +20,11 @@ namespace robustrun::agent {
 class FaultInjector {
  public:
   struct Hooks {
-    // nullptr: no such worker in the current attempt. Called again before every use.
+    // Returns nullptr if the current attempt has no such worker. Called again before every use.
     std::function<FaultTarget*(base::Attempt, base::LocalRank)> target;
-    // DisturbedLink::disturb().
+    // Calls DisturbedLink::disturb().
     std::function<void(wire::FaultKind, base::Nanos duration, base::Nanos delay)> disturb;
-    std::function<void()> die = base::die_at_once;
+    std::function<void()> die = base::die_at_once;  // kills the agent
   };
   FaultInjector(NodeContext& node, Hooks hooks);
   ~FaultInjector();

@@ -1,7 +1,7 @@
 #pragma once
-// The GPUs of this machine, as NVIDIA's management library counts them. The library is loaded at
-// run time, in a helper process (`robustrun agent --list-gpus`): a GPU that has fallen off its bus
-// makes its calls hang.
+// The number of GPUs of this machine and the driver's version, according to NVIDIA's management
+// library (NVML). The library is loaded at run time, in a helper process (`robustrun agent
+// --list-gpus`), because its calls hang when a GPU has fallen off its bus.
 
 #include <string>
 #include <string_view>
@@ -11,11 +11,11 @@
 
 namespace robustrun::agent {
 
-// The whole work of the helper: returns what it prints, a line per fact. Blocks as long as the
-// library does.
+// Called in the helper. Returns the helper's output, a line per fact. Blocks as long as the library
+// does.
 [[nodiscard]] std::string list_gpus();
 
-// Parses what the helper printed, or says why it printed nothing.
+// Parses the helper's output. If the helper failed, Gpus::error says why.
 [[nodiscard]] base::Gpus read_gpus(const base::Result<std::string>& answer);
 
 }  // namespace robustrun::agent

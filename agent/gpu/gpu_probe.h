@@ -1,11 +1,11 @@
 #pragma once
-// Has this machine's GPUs tested by robustrun-probe (probe/tests.h): one test after the other, each
-// below a shim and killed at its limit. Every outcome of the program becomes a result: a hang or a
-// crash is a fault of that test, with the step that it was in. If the first test gives no result,
-// for whatever reason, GpuFacts::error says why and no other test is run.
+// Tests this machine's GPUs with robustrun-probe (probe/tests.h): one test after the other, each
+// below a shim and killed at its time limit. A hang or a crash counts as a fault of that test, and
+// the fault names the step in which it happened. If the first test gives no result, GpuFacts::error
+// says why and no other test is run.
 //
-// Used on the loop. Owned by its caller: once it is destroyed, `done` is not called any more and
-// the program is killed.
+// Used on the loop. Owned by its caller: once this object is destroyed, `done` is not called any
+// more and the program is killed.
 
 #include <functional>
 #include <memory>
@@ -19,8 +19,8 @@ class GpuProbe {
  public:
   using Done = std::function<void(base::GpuFacts)>;
 
-  // Runs the robustrun-probe in the folder of robustrun, else the one in the workers' PATH.
-  // `test_max`: kTestMax, except in tests.
+  // Runs the robustrun-probe in the folder of robustrun, otherwise the one in the workers' PATH.
+  // `test_max`: time limit of each test, probe::kTestMax. `done` may destroy this object.
   static std::unique_ptr<GpuProbe> start(const NodeContext& node,
                                          std::chrono::milliseconds test_max, Done done);
   virtual ~GpuProbe() = default;

@@ -1,7 +1,7 @@
 #pragma once
-// What the GPUs of a suspected worker do, according to NVIDIA's management library and the kernel's
-// log. As in gpu_list.h a helper asks the library (`robustrun agent --gpu-states`), because it
-// hangs when a GPU has fallen off its bus.
+// The state of the GPUs of a suspected worker, according to NVIDIA's management library (NVML) and
+// the kernel's log. A helper process calls the library (`robustrun agent --gpu-states`), because
+// its calls hang when a GPU has fallen off its bus.
 
 #include <sys/types.h>
 
@@ -17,31 +17,32 @@
 
 namespace robustrun::agent {
 
-// The whole work of the helper: returns what it prints; empty on a machine without the library.
-// Blocks as long as the library does.
+// Called in the helper. Returns the helper's output; empty on a machine without the library. Blocks
+// as long as the library does.
 [[nodiscard]] std::string list_gpu_states();
 
 // One GPU, as the helper printed it.
 struct GpuReading {
   tracer::GpuState state;
-  std::uint32_t index = 0;  // NVML's: in the order of the PCI bus
+  std::uint32_t index = 0;  // NVML's index: in the order of the PCI bus
   std::string uuid;
   std::string pci;  // "00000000:3b:00.0", lower case
   std::vector<pid_t> pids;  // processes that compute on it
 };
 
-// kUnavailable: the library refused, with its own message. At most kGpusMax.
+// Parses the helper's output: at most kGpusMax GPUs. kUnavailable: the library failed; the text has
+// its message.
 base::Result<std::vector<GpuReading>> read_gpu_states(std::string_view answer);
 
-// The GPUs that processes of `tree` compute on. If the library names none of these processes (it
-// may report another pid namespace), those of `visible` (CUDA_VISIBLE_DEVICES: numbers or UUIDs;
-// empty: all).
+// The GPUs of `all` on which processes of `tree` compute. If the library names none of these
+// processes (its pids may be of another pid namespace), the GPUs that `visible` names
+// (CUDA_VISIBLE_DEVICES: numbers or UUIDs; empty: all).
 std::vector<GpuReading> gpus_of(std::vector<GpuReading> all, std::span<const pid_t> tree,
                                 std::span<const std::string> visible);
 
-// Adds the kernel log's lines about them ("NVRM: Xid (PCI:0000:3b:00): 79, …") since `since`, which
-// counts from boot: at most kGpuErrorsMax, the newest. Never blocks. Adds nothing when the log may
-// not be read.
+// Adds the kernel log's lines about these GPUs ("NVRM: Xid (PCI:0000:3b:00): 79, …") since `since`,
+// a time since boot. Each GPU keeps the newest kGpuErrorsMax errors. Never blocks. Adds nothing if
+// the log may not be read.
 void add_xid_lines(base::Nanos since, std::vector<GpuReading>& gpus,
                    const std::string& kmsg = "/dev/kmsg");
 

@@ -1,7 +1,8 @@
 #pragma once
-// NVIDIA's management library, found at run time: libnvidia-ml.so.1, with the structures and
-// function types of its C interface (nvml.h) that more than one of our helpers needs. All functions
-// return nvmlReturn_t, where 0 is success. For helper processes alone: its calls may hang.
+// NVIDIA's management library (NVML, libnvidia-ml.so.1), loaded at run time, with those structures
+// and function types of its C interface (nvml.h) that several files need. All its functions return
+// nvmlReturn_t, where 0 is success. Only for helper processes, because the library's calls may
+// hang.
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -13,7 +14,8 @@ namespace robustrun::agent {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 inline constexpr int kNvmlNotFound = 6, kNvmlTimeout = 10, kNvmlGpuIsLost = 15;
-inline constexpr int kNvmlUncorrected = 1, kNvmlVolatile = 0;  // errors since the driver began
+// Together: memory errors that were not corrected, counted since the driver was loaded.
+inline constexpr int kNvmlUncorrected = 1, kNvmlVolatile = 0;
 
 struct NvmlDevice;  // nvmlDevice_t points to one
 struct NvmlPciInfo {  // nvmlPciInfo_t, version 3
@@ -31,12 +33,13 @@ using ForPci = int (*)(NvmlDevice*, NvmlPciInfo*);
 using ForEcc = int (*)(NvmlDevice*, int, int, unsigned long long*);
 }  // namespace nvml
 
-// The library's functions. Each call looks its function up by name.
+// Calls the library's functions by name. `handle`: from dlopen().
 class NvmlLibrary {
  public:
   explicit NvmlLibrary(void* handle) : handle_(handle) {}
 
-  // False when the library lacks the function or the call fails.
+  // Calls the function `name`; the first argument only gives its type. Returns false if the library
+  // lacks the function or if the function fails.
   template <class... Parameters, class... Arguments>
   bool call(int (*)(Parameters...), const char* name, Arguments... arguments) {
     using Function = int (*)(Parameters...);
@@ -44,6 +47,7 @@ class NvmlLibrary {
     code_ = function == nullptr ? kNoFunction : function(arguments...);
     return code_ == 0;
   }
+  // The result of the last call, as a number and in the library's words.
   [[nodiscard]] int code() const { return code_; }
   [[nodiscard]] std::string words() const {
     using Words = const char* (*)(int);
@@ -58,7 +62,7 @@ class NvmlLibrary {
   int code_ = 0;
 };
 
-// Lower case, as in gpu_state.h.
+// The bus id in lower case: "00000000:3b:00.0".
 [[nodiscard]] std::string nvml_bus_id(NvmlPciInfo& pci);
 
 }  // namespace robustrun::agent

@@ -1,6 +1,6 @@
 #pragma once
-// Jumps of the machine's wall clock: it was set, or the machine stood still (a virtual machine that
-// was paused or moved).
+// Detects jumps of the machine's wall clock: the clock was set, or the machine stood still (a
+// virtual machine that was paused or moved).
 
 #include <optional>
 #include <string>
@@ -13,13 +13,13 @@ namespace robustrun::agent {
 
 struct ClockReading {
   base::Nanos wall{};  // CLOCK_REALTIME
-  base::Nanos boot{};  // which continues while the machine is suspended
+  base::Nanos boot{};  // CLOCK_BOOTTIME, which includes the time that the machine is suspended
 };
 
-// The time since boot from `text` of /proc/uptime, "350735.47 234388.90". Pure.
+// The time since boot from `text` of /proc/uptime, "350735.47 234388.90"; nullopt: malformed. Pure.
 [[nodiscard]] std::optional<base::Nanos> parse_uptime(std::string_view text);
 
-// A finding when the two clocks drifted apart by kClockJumpMin or more between two readings. Pure.
+// Returns a finding if the difference of the two clocks changed by kClockJumpMin or more. Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> clock_changes(const ClockReading& before,
                                                           const ClockReading& now);
 

@@ -1,7 +1,6 @@
 #pragma once
-// Limits what is reported: of each source kFindingsPerMinute new findings, and as many messages
-// that a finding is over. The same trouble is reported once, however many records or sources report
-// it. Pure.
+// Limits the findings that the agent sends to the supervisor: their number, repetitions, and errors
+// that two sources report. Pure.
 
 #include <array>
 #include <cstdint>
@@ -15,10 +14,12 @@
 
 namespace robustrun::agent {
 
+// Lets pass, per minute and source, kFindingsPerMinute new findings and as many findings that are
+// over.
 class FindingLimit {
  public:
-  // Returns the finding to report; nullopt: it is dropped. The line of the next one that is not
-  // dropped gives the number of dropped ones.
+  // Returns the finding to report; nullopt: it is dropped. The next finding that passes says in its
+  // line how many were dropped.
   std::optional<wire::NodeHealth> admit(wire::NodeHealth finding, base::Nanos now);
 
  private:
@@ -26,14 +27,15 @@ class FindingLimit {
     std::deque<base::Nanos> reported;  // within the last minute
     std::uint32_t left_out = 0;
   };
-  std::array<Quota, 2 * wire::kHealthSources> quotas_;  // new findings, then those that are over
+  // By source: quotas of new findings, then of findings that are over.
+  std::array<Quota, 2 * wire::kHealthSources> quotas_;
 };
 
-// Remembers what was reported lately; a repetition within `apart` is recognised.
+// Recognises a topic that was reported less than `apart` ago.
 class Repeats {
  public:
   explicit Repeats(base::Nanos apart) : apart_(apart) {}
-  // False the first time, then true until `apart` is over.
+  // Returns false the first time, then true until `apart` is over, then false again.
   bool is_repeated(const std::string& topic, base::Nanos now);
 
  private:
@@ -41,12 +43,13 @@ class Repeats {
   std::map<std::string, base::Nanos> reported_;  // at most kKernelTopicsMax
 };
 
-// An error of a GPU is reported twice, by the kernel's log and by NVML, in either order.
+// Recognises the second report of a GPU's error (Xid): the kernel's log and NVML both report it, in
+// either order.
 class XidEchoes {
  public:
   enum class Source : std::uint8_t { kKernelLog, kLibrary };
-  // Whether the other source has reported the same error within kXidEcho. A report has at most one
-  // echo.
+  // Whether the other source has reported the same error within kXidEcho before. Each report
+  // suppresses at most one later report.
   bool is_echo(Source source, const std::string& pci, std::uint32_t xid, base::Nanos now);
 
  private:

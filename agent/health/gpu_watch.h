@@ -1,10 +1,10 @@
 #pragma once
-// Follows this node's GPUs through a helper that lives as long as the agent (nvml_health.h),
-// because NVML's calls hang when a GPU has fallen off its bus. A helper that is silent for
-// kGpuSilenceMax is reported and killed; the next one starts kGpuHelperAgain later.
+// Follows this node's GPUs through a helper process (nvml_health.h), because NVML's calls hang when
+// a GPU has fallen off its bus. A helper that is silent for kGpuSilenceMax is reported and killed.
+// kGpuHelperAgain after a helper's end the next one starts, unless there are no GPUs.
 //
-// Without a driver (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg) no helper is started. On
-// the agent's loop.
+// Without a driver (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg) no helper is started. Used
+// on the agent's loop.
 
 #include <functional>
 #include <memory>
@@ -25,8 +25,8 @@ namespace robustrun::agent {
 class GpuWatch {
  public:
   using OnNews = std::function<void(GpuNews)>;
-  // `node` outlives the watch. `root` is put before /dev and /proc. `on_news` comes from the loop,
-  // and does not destroy the watch.
+  // `node` outlives the watch. `root` is put before /dev and /proc. `on_news` is called from the
+  // loop, and must not destroy the watch.
   GpuWatch(NodeContext& node, const std::string& root, OnNews on_news)
       : node_(node), on_news_(std::move(on_news)), check_(node.executor) {
     if (has_gpu_driver(root)) start();

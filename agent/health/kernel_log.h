@@ -1,9 +1,8 @@
 #pragma once
-// Follows the kernel's log from its end on. Never blocks.
+// Reads the lines that are added to the kernel's log. Never blocks.
 //
-// /dev/kmsg gives one record per read; a test's file or FIFO gives any bytes, so lines are put
-// together here. Records that the kernel overwrote before they were read are lost, which is no
-// error.
+// A read of /dev/kmsg gives one record, a read of a test's file or FIFO any number of bytes.
+// Records that the kernel overwrites before they are read are lost; this is not an error.
 
 #include <string>
 #include <vector>
@@ -17,11 +16,11 @@ inline constexpr const char* kKernelLogPath = "/dev/kmsg";
 
 class KernelLog {
  public:
-  // kOs, with EPERM, ENOENT, …: it cannot be read here (kernel.dmesg_restrict, a container).
+  // kOs, with EPERM, ENOENT, …: the log cannot be read (kernel.dmesg_restrict, a container).
   static base::Result<KernelLog> open(const std::string& path);
 
-  // The complete lines that are there, without their ends, from at most kKernelReadsPerLook reads.
-  // Lines longer than kKernelLineBytesMax are skipped.
+  // The complete new lines, without line ends, from at most kKernelReadsPerLook reads. Lines longer
+  // than kKernelLineBytesMax are skipped.
   std::vector<std::string> read_lines();
 
  private:

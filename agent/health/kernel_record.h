@@ -1,6 +1,6 @@
 #pragma once
-// Records of the kernel's log, as /dev/kmsg gives them (Documentation/ABI/testing/dev-kmsg), and
-// which of them report trouble of the machine. Pure.
+// Parses records of the kernel's log (/dev/kmsg, Documentation/ABI/testing/dev-kmsg), and finds
+// those that report trouble of the machine. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace robustrun::agent {
 
 struct KernelRecord {
-  // Syslog's: 0 is the kernel itself, 1 any process that writes to /dev/kmsg.
+  // As in syslog(3): 0 is the kernel itself, 1 any process that writes to /dev/kmsg.
   unsigned facility = 0;
   unsigned level = 0;
   std::uint64_t sequence = 0;
@@ -21,22 +21,22 @@ struct KernelRecord {
   std::string_view text;  // part of the parsed line
 };
 
-// Parses "4,1234,5678901,-[,…];text". nullopt for a line of the dictionary below a record (it
-// begins with a space), and for anything that is not a record.
+// Parses "4,1234,5678901,-[,…];text". nullopt: not a record, or a line of the dictionary that
+// follows a record (it begins with a space).
 std::optional<KernelRecord> parse_kernel_record(std::string_view line);
 
-// What a record means.
+// A record that reports trouble.
 struct KernelNews {
   wire::NodeHealth finding;
   std::string topic;  // equal for records that report the same trouble of the same device
-  std::string pci;    // of a GPU's error: "0000:3b:00"; else empty
+  std::string pci;    // of a GPU's error: "0000:3b:00"; otherwise empty
 };
 
-// nullopt for most records, and for facilities other than 0 and 1.
+// nullopt: the record reports no trouble, or its facility is neither 0 nor 1.
 std::optional<KernelNews> kernel_news(const KernelRecord& record);
 
-// True for "mlx5_core 0000:3b:00.0 eth2: Link down", "eth0: NIC Link is Up …": the interfaces are
-// worth a look; the record itself says too little.
+// True for "mlx5_core 0000:3b:00.0 eth2: Link down", "eth0: NIC Link is Up …". The network
+// interfaces should then be examined, because the record itself says too little.
 bool tells_of_link(const KernelRecord& record);
 
 }  // namespace robustrun::agent

@@ -1,10 +1,11 @@
 #pragma once
-// Network links of this node: lost, flapping, with errors. Reads /sys/class/net and
-// /sys/class/infiniband.
+// Watches this node's network links in /sys/class/net and /sys/class/infiniband, and reports those
+// that go down, flap or have errors.
 //
-// Watched are physical interfaces, interfaces of the default route, interfaces that the job names
-// for NCCL or gloo, and every InfiniBand port. A link that appears as both (RoCE, IPoIB) is watched
-// once. A link that was down when the watch began is not reported.
+// It watches physical interfaces, interfaces of the default route, interfaces that the job names
+// for NCCL or gloo, and every InfiniBand port. A link that is both an interface and a port (RoCE,
+// IPoIB) is watched once. A link that was down when the watch began is not reported until it has
+// been up.
 
 #include <cstdint>
 #include <map>
@@ -18,18 +19,20 @@ namespace robustrun::agent {
 struct LinkReading {
   std::string name;  // "eth0", "mlx5_0/1"
   bool up = false;
-  std::uint64_t downs = 0;  // number of times it went down
+  std::uint64_t downs = 0;  // how often the link went down
   std::uint64_t errors = 0;  // sum of several error counters
   std::uint64_t drops = 0;
 };
 
-// At most kNicsMax. `root` is put before /sys and /proc; `environment` is the workers'.
+// Reads the watched links, at most kNicsMax. `root` is put before /sys and /proc. `environment`:
+// NAME=VALUE entries of the workers.
 [[nodiscard]] std::vector<LinkReading> read_links(const std::string& root,
                                                   const std::vector<std::string>& environment);
 
-// Compares readings, and remembers what was reported and is not over. Pure.
+// Compares readings, and remembers which reported troubles are not over. Pure.
 class LinkHistory {
  public:
+  // Returns the findings from the differences between `readings` and the previous ones.
   std::vector<wire::NodeHealth> take(std::vector<LinkReading> readings);
 
  private:

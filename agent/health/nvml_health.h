@@ -1,16 +1,16 @@
 #pragma once
-// The helper `robustrun agent --watch-gpus`: follows NVML for as long as its output is read. It
-// writes lines: "beat" about once a second, "xid INDEX PCI CODE" for each error, and every
-// kGpuInterval a line per GPU (gpu_health.h). "none": there is no library, or no GPU; "refused …":
-// the library does not work, with its message. Both end the helper.
+// The helper process `robustrun agent --watch-gpus`, which watches the GPUs through NVML. It writes
+// lines: "beat" about once a second, "xid INDEX PCI CODE" for each error of a GPU, and every
+// kGpuInterval a line per GPU (gpu_line() in gpu_health.h). It ends after a line "none" if there is
+// no library or no GPU, and after "refused MESSAGE" if the library does not work.
 
 #include <functional>
 #include <string_view>
 
 namespace robustrun::agent {
 
-// `write` returns false when its output is no longer read. Blocks until then, or as long as the
-// library does.
+// Blocks until `write` returns false, which it does when the output is no longer read, or longer if
+// the library hangs.
 void watch_gpus(const std::function<bool(std::string_view)>& write);
 
 }  // namespace robustrun::agent

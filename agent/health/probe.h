@@ -1,5 +1,5 @@
 #pragma once
-// One part of the machine that is checked periodically.
+// A probe examines one part of the machine periodically.
 
 #include <chrono>
 #include <memory>
@@ -11,18 +11,19 @@
 
 namespace robustrun::agent {
 
-// Runs on a thread of the pool, never twice at a time; its memory is its own.
+// A probe must not share memory with other threads.
 class HealthProbe {
  public:
   virtual ~HealthProbe() = default;
-  // What has changed since the last look. Blocks as long as its subject does.
+  // Returns the changes since the last look. Called on a thread of a pool, never twice at the same
+  // time. Blocks as long as its subject does.
   virtual std::vector<wire::NodeHealth> look(base::Nanos now) = 0;
 };
 
 struct WatchedProbe {
   wire::NodeHealth::Source source;
-  std::string subject;  // named when a look does not end
-  std::chrono::milliseconds every;
+  std::string subject;  // named in the finding that a look does not end
+  std::chrono::milliseconds every;  // interval of the looks
   std::shared_ptr<HealthProbe> probe;
 };
 

@@ -1,10 +1,10 @@
 #pragma once
-// Watches this machine while workers run on it, and reports changes to the supervisor: NodeHealth.
+// Watches this machine for the time of the run, and reports changes to the supervisor (NodeHealth).
 //
-// Each probe reads files on a thread of its own. A dead mount or adapter therefore holds up its own
-// probe only; it is reported once, and looked at again when it has answered. The kernel's log is
-// followed on the loop, NVML in a helper process (gpu_watch.h). Owned by the NodeAgent, on its
-// loop; ends with it.
+// Each probe has a thread of its own, so that a dead mount or adapter delays only its own probe. If
+// a look does not end, this is reported once, and the probe looks again when the look has ended.
+// The kernel's log is read on the loop, and NVML is called in a helper process (gpu_watch.h). Owned
+// by the NodeAgent, on its loop.
 
 #include <memory>
 #include <string>
@@ -20,8 +20,8 @@ class HealthWatch {
   virtual ~HealthWatch() = default;
 };
 
-// The prefix for /dev, /proc and /sys: ROBUSTRUN_HEALTH_ROOT of the workers' environment, for tests
-// and drills, with "{node}" replaced by this node's number. Usually empty.
+// The prefix for /dev, /proc and /sys, usually empty. Tests and drills set it by
+// ROBUSTRUN_HEALTH_ROOT in the workers' environment; "{node}" is replaced by this node's number.
 [[nodiscard]] std::string health_root(const NodeContext& node);
 
 }  // namespace robustrun::agent

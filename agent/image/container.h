@@ -1,6 +1,6 @@
 #pragma once
-// The namespaces in which a node's workers see an image as their root. bubblewrap makes them; a
-// process below a shim keeps them until this object is destroyed or the agent dies.
+// The Linux namespaces in which a node's workers see an image as their root. bubblewrap makes them.
+// A process below a shim keeps them until this object is destroyed or the agent dies.
 //
 // Owned by NodeImage, on the agent's loop.
 
@@ -18,9 +18,10 @@ namespace robustrun::agent {
 
 class Container {
  public:
-  // Called with the pid of a process in the namespaces, or with an error if they cannot be made;
-  // called again, with an error, if they are lost later. May destroy this object.
+  // Called with the pid of a process in the namespaces, or with an error if they cannot be made.
+  // Called again, with an error, if they are lost later. May destroy this object.
   using Done = std::function<void(base::Result<pid_t>)>;
+  // `argv`: of bwrap_argv() with the command `robustrun-shim --hold`.
   static std::unique_ptr<Container> make(NodeContext& node, std::vector<std::string> argv,
                                          Done done);
   virtual ~Container() = default;

@@ -1,6 +1,6 @@
 #pragma once
-// Reports trouble with the image, which makes workers fail: as a finding to the supervisor, or to
-// the log if findings are not wanted. Used on the agent's loop.
+// Reports trouble with the image, which makes workers fail: to the supervisor as a finding, or to
+// the log if the run does not report findings. Used on the agent's loop.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace robustrun::agent {
 
-// `plain`: the template as the supervisor gave it.
+// `plain`: the template that the supervisor sent. `is_over`: the trouble has ended.
 void report_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
                          const std::string& what, bool is_over);
 

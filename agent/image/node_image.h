@@ -1,12 +1,12 @@
 #pragma once
-// The image with the workers' environment (`--image`) on this node: served, mounted, and made the
-// root, or the first folder on PATH, of what is started here.
+// Mounts the image with the workers' environment (`--image`) on this node, if necessary through a
+// block server. The image becomes the workers' root, or its programs come first on their PATH.
 //
-// Owned by the Preparation, on the agent's loop; blocking work runs on threads. Begins as soon as
-// the run is known here, long before the first order. Once the image is ready,
-// NodeContext::started_with and `home` describe workers inside it. After a failure the next attempt
-// tries again, unless the outcome would be the same. Mounts of dead runs are removed on the way,
-// and a block server that a dead agent of this run left is taken over.
+// Owned by the Preparation, on the agent's loop; blocking work runs on threads. The work begins
+// when this object is made, long before the first start order. Once the image is ready,
+// NodeContext::started_with and NodeContext::home describe workers that use the image. After a
+// failure the next attempt tries again, unless that would fail in the same way. Mounts of dead runs
+// are removed, and a block server that a dead agent of this run left is taken over.
 
 #include <functional>
 #include <memory>
@@ -21,30 +21,30 @@ class NodeImage {
  public:
   struct Hooks {
     std::function<void()> on_ready;  // called before a start that waits for the image goes on
-    // A server of its blocks (docs/formats/block-server.md) listens at `socket`. Called before any
-    // block is read ahead, if nodes share blocks.
+    // A block server of the image (docs/formats/block-server.md) listens at `socket`.
     std::function<void(const std::string& socket)> on_served;
     std::function<void()> on_wrong;  // workers run another image than asked for and must end
   };
-  // A hook is called each time its event happens. None may be empty.
+  // A hook is called each time its event happens. No hook may be empty.
   NodeImage(NodeContext& node, Hooks hooks);
   ~NodeImage();
   NodeImage(const NodeImage&) = delete;
   NodeImage& operator=(const NodeImage&) = delete;
 
-  // `go` is called once: at once if there is no image or it is ready; with an error, in a sentence,
-  // if the attempt cannot start. A later call replaces one that waits.
+  // Calls `go` once when the image is ready: at once if it is ready already, or if the run has no
+  // image. `go` gets an error, with a text for the user, if the attempt cannot start. A later call
+  // drops an earlier `go` that still waits.
   void begin_attempt(std::function<void(base::Status)> go);
-  // All workers have done a step: what they have read so far is what the next start reads ahead. If
-  // they never do a step, that is everything they read.
+  // All workers have done a step. The blocks that they have read so far become the profile that the
+  // next start reads ahead. Without this call, all blocks read until end() do.
   void settled();
-  // The workers got SIGKILL. Readers of a FUSE server that does not answer would never die, so its
-  // connection is then aborted, and the next attempt mounts the image anew.
+  // The workers got SIGKILL. If they wait for a FUSE server that does not answer, they never die.
+  // The server's connection is then aborted, and the next attempt mounts the image anew.
   void workers_killed();
-  // No worker of the attempt is left: the connection stays.
+  // No worker of the attempt is left: the connection need not be aborted any more.
   void workers_gone();
-  // No process uses the image any more. `done` is called when nothing is mounted, or after
-  // kImageEndMax.
+  // The last call, when no process uses the image any more. Calls `done` when the image is
+  // unmounted, or after kImageEndMax.
   void end(std::function<void()> done);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A set of processor numbers and its text form, as sysfs and the shim write it: "0-3,8". Pure.
+// A set of processor numbers and its text form in sysfs: "0-3,8". Pure.
 
 #include <set>
 #include <string>

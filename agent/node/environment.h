@@ -1,8 +1,8 @@
 #pragma once
-// An environment under construction: NAME=VALUE strings in order, names unique where we set them.
+// An environment under construction: NAME=VALUE strings in order. Pure.
 //
-// Pure. Entries without '=' are never changed. If the caller named a variable twice, both entries
-// stay until set() or unset() is called for that name.
+// Entries without '=' are never changed. A name that occurs twice keeps both entries until set() or
+// unset() is called for it.
 
 #include <optional>
 #include <string>
@@ -27,7 +27,8 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-// Calls set() for each variable of `own` (NAME=VALUE). Ignores what has no name or no '='.
+// Calls Environment::set() on `entries` for each variable of `own` (NAME=VALUE). Ignores entries of
+// `own` without a name or without '='.
 void overlay_environment(std::vector<std::string>& entries, const std::vector<std::string>& own);
 
 }  // namespace robustrun::agent

@@ -8,16 +8,16 @@
 
 namespace robustrun::agent {
 
-// The signal that makes the boot module take an order from the file beside the record. The default
-// of --stack-signal is SIGRTMIN+8.
+// The signal that makes the boot module carry out the order in the file beside the worker's record.
+// SIGRTMIN+8 is taken: it is the default of --stack-signal.
 inline int boot_signal() { return SIGRTMIN + 9; }
 
 class FaultTarget {
  public:
   virtual ~FaultTarget() = default;
-  // 0: not started yet, or dead.
+  // 0: the worker is not started yet, or dead.
   [[nodiscard]] virtual pid_t pid() const = 0;
-  // Path of its progress record; empty with --inject=off.
+  // Path of the worker's progress record; empty: there is none (--inject=off).
   [[nodiscard]] virtual const std::string& record_path() const = 0;
   // Signals the worker's own process, not its children.
   virtual void signal_itself(int signal) = 0;

@@ -1,9 +1,8 @@
 #pragma once
 // What sysfs says about this machine's processors, NUMA nodes and GPUs, for spawn/numa.h.
 //
-// Reads files on every call (a handful at the start of an attempt) and keeps nothing. Where files
-// are missing (a kernel without NUMA, a container without cache files), there is one node, one
-// cache.
+// Every call reads files again. Where files are missing (a kernel without NUMA, a container without
+// cache files), the machine has one NUMA node and one cache.
 
 #include <optional>
 #include <string>
@@ -15,8 +14,8 @@ namespace robustrun::agent {
 
 class Machine {
  public:
-  // `root` is put before /sys and /proc; nodes() and cpus_of_node() know only processors of
-  // `allowed`.
+  // `root` is put before /sys and /proc. nodes() and cpus_of_node() ignore processors that are not
+  // in `allowed`.
   Machine(std::string root, CpuSet allowed)
       : root_(std::move(root)), allowed_(std::move(allowed)) {}
 
@@ -25,11 +24,13 @@ class Machine {
   [[nodiscard]] CpuSet cpus_of_node(unsigned node) const;
   // NUMA nodes that have memory, ascending; empty: a kernel without NUMA.
   [[nodiscard]] std::vector<unsigned> nodes_with_memory() const;
-  // The lowest processor in the same physical core as `cpu`, or in the same largest shared cache.
+  // The lowest processor of the physical core of `cpu`.
   [[nodiscard]] unsigned core_of(unsigned cpu) const;
+  // The lowest processor that shares the highest cache level of `cpu`; 0 if the caches are unknown.
   [[nodiscard]] unsigned cache_of(unsigned cpu) const;
   [[nodiscard]] unsigned socket_of(unsigned cpu) const;
-  // NUMA node of each GPU that CUDA shows for `cuda_visible_devices`, in CUDA's order.
+  // The NUMA node of each GPU that CUDA shows for this value of CUDA_VISIBLE_DEVICES, in CUDA's
+  // order. nullopt: the variable is not set.
   [[nodiscard]] std::vector<unsigned> nodes_of_gpus(
       const std::optional<std::string>& cuda_visible_devices) const;
 

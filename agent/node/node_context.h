@@ -1,6 +1,7 @@
 #pragma once
-// What all parts of the agent share: loop, pool, the way to the supervisor, and this node's
-// template for workers. Owned by the NodeAgent, outlives all workers; used on the loop alone.
+// The data that all parts of the agent share: loop, pool, connection to the supervisor, template of
+// this node's workers, and more. Owned by the NodeAgent, outlives all workers, used only on the
+// loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -23,7 +24,7 @@ namespace robustrun::agent {
 struct SnapshotView {
   std::string tree;  // absolute
   bootstrap::TreeFacts facts;
-  std::string minor;  // version of their interpreter: 3.11
+  std::string minor;  // version of the interpreter: 3.11
 };
 
 class Processes;  // process/processes.h
@@ -33,23 +34,23 @@ struct NodeContext {
   const base::Clock& clock;
   base::BlockingPool& pool;
   std::function<void(const wire::Message&)> send;
-  std::string shim;               // absolute path of robustrun-shim
-  std::string runtime_directory;  // records and sockets of this run, 0700, on this node
-  wire::WorkerTemplate workers;   // of the current attempt, or the last one
-  wire::WorkerTemplate started_with{};   // what the run was started with
-  bool own_command = false;       // this agent starts its own command only
-  std::string executable{};   // absolute path of robustrun
-  base::NodeId self{};        // as the supervisor calls this node
-  unsigned slow_looks = 0;    // looks of evidence_collector.h that now occupy the pool
-  WorkerHome home{};          // where workers are started, once the image is ready
+  std::string shim;  // absolute path of robustrun-shim
+  std::string runtime_directory;  // of records and sockets of this run on this node (runtime_dir.h)
+  wire::WorkerTemplate workers;  // template of the current attempt, or of the last one
+  wire::WorkerTemplate started_with{};  // template for new attempts, adapted to image and store
+  bool own_command = false;  // this agent is a user's command and starts only its own workers
+  std::string executable{};  // absolute path of robustrun
+  base::NodeId self{};  // the id that the supervisor gave this node
+  unsigned slow_looks = 0;  // looks of evidence_collector.h that the pool runs or has queued
+  WorkerHome home{};  // where workers are started, once the image is ready
   std::optional<SnapshotView> snapshot{};  // none: not asked for, or not ready yet
-  StageClock stages{clock};   // of the current start
-  std::string host{};         // this machine's own name
-  // From now on rank 0's worker serves torch's store, at a port that is free when this returns.
+  StageClock stages{clock};  // stages of the current start
+  std::string host{};  // this machine's own name
+  // Closes the agent's store, so that its port is free and rank 0's worker can serve torch's store.
   std::function<void()> leave_store{};
-  ProfilerShare profiler{};   // of the current attempt's workers
+  ProfilerShare profiler{};  // of the current attempt's workers
   Processes* processes = nullptr;  // null: workers are started below shims
-  std::set<std::string> line_formats{};  // projects whose log lines were recognised here
+  std::set<std::string> line_formats{};  // projects whose log lines were recognised on this node
 };
 
 }  // namespace robustrun::agent

@@ -1,6 +1,6 @@
 #pragma once
-// The private folder of a run on this node, for records and sockets: one per agent, below the
-// folder of base/io/private_dir.h.
+// The private folder of one agent for records and sockets of its run, below the folder of
+// base/io/private_dir.h.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,13 @@
 
 namespace robustrun::agent {
 
-// Owns the folder and removes it with its files. A lock marks it as in use: the folder of an agent
-// that was killed is recognised by its free lock and removed by the next agent.
+// Owns the folder, and removes it with its files in the destructor. The folder is locked while its
+// agent lives. If the agent is killed, the next agent finds the folder without a lock and removes
+// it.
 class RuntimeDirectory {
  public:
-  // Creates it with mode 0700. kPermission when a parent belongs to another user or is open to
-  // others: it is never used then. `environment`: the workers', for XDG_RUNTIME_DIR.
+  // Creates the folder with mode 0700. kPermission: the folder above belongs to another user or is
+  // open to others. `environment`: of the workers; XDG_RUNTIME_DIR is looked up in it.
   static base::Result<RuntimeDirectory> make(const std::vector<std::string>& environment,
                                              const std::string& run_id);
   RuntimeDirectory(RuntimeDirectory&&) = default;

@@ -10,14 +10,14 @@
 namespace robustrun::agent {
 
 struct WorkerHome {
-  pid_t container = 0;  // they enter this process's namespaces; 0: none
-  std::vector<std::string> prefix{};  // of their argv: a container runtime with its options
-  std::string root{};  // of the image, as this machine sees it; empty: no image
+  pid_t container = 0;  // a process whose namespaces workers enter; 0: none
+  std::vector<std::string> prefix{};  // before their argv: a container runtime with its options
+  std::string root{};  // path of the image's root on this machine; empty: no image
   std::string image_key{};  // bootstrap::content_key()
 
   [[nodiscard]] bool is_container() const { return container != 0 || !prefix.empty(); }
 
-  // The path at which this machine sees the file that a worker calls `path`.
+  // The path on this machine of the file that has `path` for a worker.
   [[nodiscard]] std::string seen(const std::string& path) const {
     if (container != 0) return "/proc/" + std::to_string(container) + "/root" + path;
     return path;

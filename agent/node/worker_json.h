@@ -1,8 +1,8 @@
 #pragma once
-// JSON between a worker and its agent (error files, socket messages), and py-spy's JSON about a
-// worker. Pure; the only place of this room that uses a JSON library.
+// The agent's JSON: error files and socket messages of workers, py-spy's output, and files of
+// checkpoints. Pure; the only file of agent/ that uses a JSON library.
 //
-// Input comes from the worker and counts as hostile: every function accepts any bytes.
+// The input is not trusted: every function accepts any bytes.
 
 #include <cstdint>
 #include <optional>
@@ -19,10 +19,10 @@
 namespace robustrun::agent {
 
 // Parses both forms that torchrun accepts: {"message": {"message", "extraInfo": {…}}} and
-// {"message": "text", "timestamp"}. kCorrupt when the text is neither.
+// {"message": "text", "timestamp"}. kCorrupt: neither.
 base::Result<wire::ErrorFile> parse_error_file(std::string_view text);
 
-// What a worker may ask through its socket, and what it has reported there.
+// The facts that a worker can ask for through its socket, and those that it has reported there.
 struct ControlState {
   std::string run_id;
   base::Rank rank;
@@ -30,28 +30,30 @@ struct ControlState {
   wire::StopReason stop_reason = wire::StopReason::kNone;
   base::Nanos stop_deadline{};  // CLOCK_MONOTONIC; 0: none
   bool saves_on_stop = false;  // when told to stop, the worker saves and then ends by itself
-  bool own_store = false;      // rank 0's worker is to serve torch's store
-  std::vector<wire::CheckpointNote> notes{};  // not collected yet
+  bool own_store = false;      // the worker wants to serve torch's store itself
+  std::vector<wire::CheckpointNote> notes{};  // reported, and not yet taken by the agent
 };
 
-// The reply to one message (docs/formats/worker-socket.md); always one JSON object.
+// Makes the reply to one message (docs/formats/worker-socket.md), always one JSON object. Updates
+// `state` by the message.
 std::string answer_control_message(std::string_view request, ControlState& state);
 std::string control_error(std::string_view what);
-// The bytes of memory that a message asks for; nullopt: another or a malformed message.
+// The number of bytes of memory that a message asks for; nullopt: another or a malformed message.
 std::optional<std::uint64_t> memory_wanted(std::string_view request);
 std::string memory_answer(std::uint64_t bytes);
 // Whether the message asks for an answer once the worker may load and save checkpoints.
 bool asks_for_saves(std::string_view request);
 
-// Parses the output of `py-spy dump --json` (0.3 and newer), a list of threads. The thread whose
-// number is `pid` is the main thread. Limits as of parse_faulthandler(). kCorrupt: anything else.
+// Parses the output of `py-spy dump --json` (0.3 and newer), a list of threads. The thread with the
+// OS thread id `pid` is the main thread. Limits: as in parse_faulthandler(). kCorrupt: anything
+// else.
 base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid);
 
-// Files of checkpoints (agent/trainer_saves): whether the text is one JSON object; the names in the
-// weight_map of a Hugging Face index; the bytes of data that a safetensors header describes.
-// kCorrupt: anything else.
+// Files of checkpoints (agent/trainer_saves).
 bool is_json_object(std::string_view text);
+// The file names in the weight_map of a Hugging Face index, each once. kCorrupt: no such index.
 base::Result<std::vector<std::string>> parse_shard_index(std::string_view text);
+// The number of bytes of data that a safetensors header describes. kCorrupt: no such header.
 base::Result<std::uint64_t> parse_safetensors_header(std::string_view text);
 
 }  // namespace robustrun::agent

@@ -1,8 +1,7 @@
 #pragma once
 // --duplicate-stdout-filters: picks the lines of a stream that contain one of several substrings.
 //
-// Pure. Lines end at '\n'. A line longer than kLineBytesMax is judged in pieces of that length; an
-// incomplete last line gets an end.
+// Pure. Lines end at '\n'. Each piece of kLineBytesMax of a longer line counts as a line.
 
 #include <string>
 #include <string_view>
@@ -12,11 +11,11 @@ namespace robustrun::agent {
 
 class LineFilter {
  public:
-  // `prefix` is put before each line that matches.
+  // A line matches if it contains one of `needles`; `prefix` is put before it.
   LineFilter(std::vector<std::string> needles, std::string prefix);
   // Appends to `out` the matching lines that `bytes` complete.
   void feed(std::string_view bytes, std::string& out);
-  // The stream has ended.
+  // The stream has ended. Appends the incomplete last line, with a line end, if it matches.
   void finish(std::string& out);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// Shows the output of this node's workers on the terminal of the command that is this agent: a
-// `robustrun` that a user ran on this machine to join a run that another machine leads. Only with
-// --compat=torchrun; otherwise the output goes to the supervisor, whose console shows the whole
+// Shows the output of this node's workers on the terminal of a user's `robustrun` command that
+// joined a run which another machine leads; the command is then this node's agent. Used with
+// --compat=torchrun. Otherwise the output goes to the supervisor, whose console shows the whole
 // run. Made by cli/, used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,9 +21,9 @@ class OwnConsole {
                                                          std::function<void()> on_drained)>;
   virtual ~OwnConsole() = default;
   virtual void write(const wire::Output& output) = 0;
-  // While true, workers' output is not read.
+  // While true, the agent does not read workers' output.
   [[nodiscard]] virtual bool congested() const = 0;
-  // Calls `done` when everything is written, or given up after a bounded time.
+  // Calls `done` when everything is written, or is given up after a bounded time.
   virtual void flush(std::function<void()> done) = 0;
 };
 

@@ -1,8 +1,9 @@
 #pragma once
-// The last kTailBytes of a stream; its last lines are read when a worker has failed.
+// Keeps the last kTailBytes of a worker's stream, whose last lines are reported if the worker
+// fails.
 //
-// Pure. Cheap at any rate: append() copies at most kTailBytes, and only lines() looks for lines.
-// Holds no memory before the first byte, at most 2 * kTailBytes after it.
+// Pure. append() is cheap: it copies little more than the new bytes, and only lines() looks for
+// lines. Holds no memory before the first byte, and at most 2 * kTailBytes after it.
 
 #include <cstddef>
 #include <string>
@@ -14,8 +15,8 @@ namespace robustrun::agent {
 class TailBuffer {
  public:
   void append(std::string_view bytes);
-  // The last `count` lines, oldest first, without line ends, each cut to kTailLineBytesMax. A line
-  // that was overwritten ('\r', progress bars) counts in its last state.
+  // The last `count` lines, oldest first, without line ends, each cut to kTailLineBytesMax. Of a
+  // line that was overwritten ('\r', progress bars), only the last state is returned.
   [[nodiscard]] std::vector<std::string> lines(std::size_t count) const;
 
  private:
