@@ -10,14 +10,13 @@
 
 namespace robustrun::base {
 
-// A duration, or a point of time as the duration since its clock's origin. Points that now()
-// returns are of this machine's CLOCK_MONOTONIC: they are never compared across machines.
+// A duration, or a point of time as the duration since its clock's origin.
 using Nanos = std::chrono::nanoseconds;
 
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual Nanos now() const = 0;  // monotonic
+  [[nodiscard]] virtual Nanos now() const = 0;  // monotonic; of this machine only
   [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch; it may jump
 };
 

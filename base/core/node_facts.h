@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::
 
 // A file system, as statvfs(3) reports it.
 struct Space {
-  std::string path;          // queried: the nearest folder that exists
+  std::string path;          // the nearest existing folder, which was queried
   std::uint64_t total = 0;   // bytes
   std::uint64_t free = 0;    // bytes available to users
   std::string error;         // why nothing is known; empty: success
@@ -33,7 +33,7 @@ struct Space {
   }
 };
 
-// Limits (getrlimit(2)) with which workers start here; soft ones, but for `open_files_hard`.
+// Limits (getrlimit(2)) with which workers start here. All but `open_files_hard` are soft limits.
 struct UserLimits {
   std::uint64_t open_files = kUnlimited;
   std::uint64_t open_files_hard = kUnlimited;
@@ -48,7 +48,7 @@ struct UserLimits {
   }
 };
 
-// As the run's interpreter reports it.
+// Versions that the run's interpreter reports.
 struct Software {
   bool asked = false;    // false: the workers are not Python programs
   std::string python;    // "3.11.2"
@@ -65,7 +65,7 @@ struct Software {
   }
 };
 
-// As NVML reports them; a machine without the library has none.
+// The GPUs, as NVML reports them. A machine without NVML's library shows none.
 struct Gpus {
   bool has_library = false;
   std::uint32_t count = 0;
@@ -82,7 +82,7 @@ struct Gpus {
 
 struct NodeFacts {
   std::string missing;   // script or working directory that does not exist, in words
-  Space disk;            // of the log files, else of the working directory
+  Space disk;            // where log files go; without them the working directory
   Space shm;             // /dev/shm
   UserLimits limits;
   std::uint32_t rdma_devices = 0;
@@ -111,6 +111,7 @@ enum class ReachFault : std::uint8_t {
   kOther,
 };
 
+// A peer that a node could not reach.
 struct Unreached {
   NodeId peer;
   ReachFault fault = ReachFault::kOther;
