@@ -39,10 +39,10 @@ struct FailureModel {
   Figure<std::uint32_t> neighbours;
   // The share of hangs in which the machine is broken and hangs again until it is repaired.
   Figure<double> hang_stays;
-  Figure<Nanos> repair;  // mean, exponential: until a broken machine is back
-  Figure<Nanos> maintained;  // mean: until a machine in maintenance is back
-  Figure<Nanos> slow_for;  // mean: until a slow machine has recovered by itself
-  Figure<double> slow_factor;  // by which steps take longer meanwhile
+  Figure<Nanos> repair;  // mean of an exponential time: until a broken machine is back
+  Figure<Nanos> maintained;  // likewise: until a machine in maintenance is back
+  Figure<Nanos> slow_for;  // likewise: until a slow machine has recovered by itself
+  Figure<double> slow_factor;  // by which steps take longer with a slow machine
 
   [[nodiscard]] double share(FaultKind kind) const;  // of all faults, 0 to 1
   [[nodiscard]] double rate(FaultKind kind) const { return per_node_day.value * share(kind); }
@@ -50,7 +50,7 @@ struct FailureModel {
 
 [[nodiscard]] const std::vector<FailureModel>& presets();
 [[nodiscard]] std::optional<FailureModel> preset(std::string_view name);
-// Base for a site's own failures file: no rate, the mix of llama3.
+// Base for a site's own failures file: rate 0, the mix of llama3.
 [[nodiscard]] FailureModel unknown_site();
 
 }  // namespace robustrun::simulator
