@@ -57,7 +57,7 @@ struct Timeline {
   std::vector<Episode> episodes;
   std::array<Nanos, kPhases> pauses{};  // all time without training
   Nanos total{};
-  std::uint64_t incidents = 0;  // that ended an episode, or a start
+  std::uint64_t incidents = 0;  // faults that ended an episode or a start
   std::uint32_t gave_up = 0;  // how often the job had to be started anew
 };
 

@@ -42,7 +42,7 @@ struct FailureModel {
   Figure<Nanos> repair;  // mean of an exponential time: until a broken machine is back
   Figure<Nanos> maintained;  // likewise: until a machine in maintenance is back
   Figure<Nanos> slow_for;  // likewise: until a slow machine has recovered by itself
-  Figure<double> slow_factor;  // by which steps take longer with a slow machine
+  Figure<double> slow_factor;  // with a slow machine, steps take so many times as long
 
   [[nodiscard]] double share(FaultKind kind) const;  // of all faults, 0 to 1
   [[nodiscard]] double rate(FaultKind kind) const { return per_node_day.value * share(kind); }

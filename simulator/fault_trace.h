@@ -20,7 +20,7 @@ struct TracedFault {
   // is slow, from `at`. For kGpu, and for kHang if it `stays`: how long its repair takes, from its
   // removal on.
   Nanos lasts{};
-  double slows = 1;  // for kSlow: factor by which steps take longer
+  double slows = 1;  // for kSlow: steps take so many times as long
   // For a real run that is replayed (replay.h):
   bool is_place = false;  // `machine` is a place in the group, not a particular machine
   bool node_answers = false;  // for kMachine: only its agent died

@@ -26,7 +26,7 @@ enum class Stage : std::uint8_t {
   kStopHung,  // as kStop, after a hang: hanging workers do not react
   kCheck,  // of the nodes, between two attempts
   kStart,  // from the moment all was ready until the last worker was started
-  kScript,  // from there to the first step, including the load of a checkpoint
+  kScript,  // from the last worker's start to the first step, with the load of a checkpoint
   kScriptWarm,  // as kScript, if every worker was a standby worker
   // From the loss of an agent whose node still answered until its successor joined. In a run
   // without such a loss: the start of its first agents.
