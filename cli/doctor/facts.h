@@ -1,6 +1,6 @@
 #pragma once
-// What `robustrun doctor` looks at, as plain data: the rules (checks.h) judge it, gather.h fills
-// it, tests write it down.
+// The facts for `robustrun doctor`, as plain data: gather.h fills them, the rules (checks.h) judge
+// them.
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace robustrun::cli {
 
-// What came of running a program.
+// The result of running a program.
 struct Answer {
   enum class State : std::uint8_t { kMissing, kAnswered, kFailed, kHung };
   State state = State::kMissing;  // kMissing: not on PATH, or not asked
@@ -22,7 +22,7 @@ struct Answer {
 };
 
 struct CgroupFacts {
-  std::string folder;        // our own, of version 2; empty: no cgroup v2
+  std::string folder;        // of this process, version 2; empty: no cgroup v2
   bool is_writable = false;  // new cgroups can be made in it, and processes moved there
   bool has_kill = false;     // cgroup.kill, Linux 5.14
 };
@@ -44,13 +44,13 @@ struct NamespaceFacts {
   std::optional<std::int64_t> max_user;            // user.max_user_namespaces
   std::optional<std::int64_t> unprivileged_clone;  // Debian's switch
   std::optional<std::int64_t> apparmor_restricts;  // Ubuntu's
-  Answer bwrap;                                    // /bin/true within it
+  Answer bwrap;                                    // of running /bin/true in bwrap
 };
 
 struct MemoryFacts {
   std::uint64_t total = 0;  // bytes; 0: unknown
   std::uint64_t available = 0;
-  std::uint64_t cgroup_limit = 0;  // of our cgroup and those above it; 0: none
+  std::uint64_t cgroup_limit = 0;  // the least of our cgroup and its ancestors; 0: none
   base::Space shm;
 };
 
@@ -74,12 +74,12 @@ struct MungeFacts {
 };
 
 struct PythonFacts {
-  std::string interpreter;  // that a run would use; empty: see `error`
+  std::string interpreter;  // which a run would use; empty: see `error`
   std::string error;
   Answer answer;            // to kPythonQuestion (gather.cpp)
   std::string version;      // "3.11.2"; empty: not known
   std::string torch;        // "2.13.0+cpu"; empty: not installed
-  std::string nccl;         // "2.27.5", of a package of the interpreter; empty: there is none
+  std::string nccl;         // "2.27.5", from a Python package; empty: there is none
 };
 
 // A file that robustrun is installed with.
