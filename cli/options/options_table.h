@@ -24,7 +24,7 @@ enum class Type : std::uint8_t {
   kText,  // any text; in TOML a string
   kWord,  // any text; in TOML a string or an integer (nproc_per_node = 8)
   kChoice,  // one of `values`, separated by '|'
-  kDuration,  // 90, 200ms, 90s, 15m, 2h; in TOML a string or a number of seconds
+  kDuration,  // 90, 200ms, 90s, 15m, 2h, 1d; in TOML a string or a number of seconds
   kList,  // a,b,c; in TOML a string or an array
   kFilters,  // a,b,c where ",," is a comma; in TOML an array of strings
 };
@@ -49,11 +49,11 @@ struct Option {
   char short_name = '\0';
   const char* alias = nullptr;  // second spelling, for our own options: "color"
   Type type = Type::kText;
-  const char* values = "";  // choices, or the placeholder of the value in the help
+  const char* values = "";  // choices, or the placeholder for the value in the help
   const char* native = nullptr;  // default; nullptr: not set
   const char* compat = nullptr;  // default with --compat=torchrun; nullptr: the same
   Group group;
-  bool torchrun = false;
+  bool torchrun = false;  // one of torchrun's options
   bool variable = true;  // has an environment variable
   bool file = true;  // has a TOML key
   bool secret = false;  // its value is never shown

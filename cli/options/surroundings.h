@@ -1,7 +1,7 @@
 #pragma once
 // What the command line needs to know about its environment: facts that are read once
-// (host/surroundings_host.cpp), and questions that depend on the options. All else in this room is
-// a pure function of these, but for the files that README.md names; tests pass their own.
+// (host/surroundings_host.cpp), and questions that depend on the options. The other code of cli/ is
+// a pure function of these, except for the files that README.md names. Tests pass their own.
 
 #include <chrono>
 #include <cstdint>
@@ -40,7 +40,7 @@ class Machine {
   virtual ~Machine() = default;
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
-  // Whether it belongs to a user other than this one and root.
+  // Whether `path` belongs to a user other than this one and root.
   [[nodiscard]] virtual bool is_others(const std::string& path) const = 0;
   // `path`: folders as in the variable PATH.
   [[nodiscard]] virtual base::Result<std::string> find_executable(
@@ -81,7 +81,8 @@ class Fabric {
   // Reads a description of the network of at most topo::kTextBytesMax. The error is a whole
   // sentence.
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
-  // Output of `scontrol show topology`. May take kScontrolMax. The error is a cause.
+  // The output of `scontrol show topology`. May take kScontrolMax. The error is a cause without a
+  // subject.
   [[nodiscard]] virtual base::Result<std::string> ask_slurm(const std::string& scontrol) const = 0;
 };
 
@@ -102,7 +103,7 @@ struct Surroundings {
   const Network* network = nullptr;
   const Fabric* fabric = nullptr;
 
-  // Like getenv(): the first entry of that name.
+  // Like getenv().
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
   // Whether colours may go to standard output or error: a terminal that knows them, and no
   // NO_COLOR.
@@ -115,7 +116,8 @@ struct Surroundings {
   }
 };
 
-// Names besides our own by which this program may be called through a link (docs/compat.md).
+// The names, besides robustrun, by which this program may be called through a link
+// (docs/compat.md).
 inline constexpr std::string_view kTorchrunName = "torchrun";
 inline constexpr std::string_view kLaunchName = "torch.distributed.launch";
 [[nodiscard]] constexpr bool is_name_of_torch(std::string_view program_name) {

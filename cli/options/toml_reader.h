@@ -24,7 +24,7 @@ class TomlReader {
   }
   // "KEY must be WANTED"
   [[nodiscard]] Error wrong_type(const TomlEntry& entry, const std::string& wanted) const;
-  // `keys`: the keys that its table may have.
+  // `keys`: the keys that the table of `entry` may have.
   [[nodiscard]] Error unknown(const TomlEntry& entry, const std::vector<std::string>& keys) const;
 
  private:
