@@ -1,12 +1,12 @@
 #pragma once
-// The files of a hung job, of any kind, as one snapshot of all ranks: progress records, dumps of
-// the Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for `read`, which the
-// caller passes.
+// Reads the files of a hung job into one snapshot of all ranks: progress records, dumps of the
+// Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for `read`, which the caller
+// passes.
 //
 // A dump does not hold its rank: torch appends the rank to the file name. gloo does not list a
-// group's members: the ranks that have used the group count, and all ranks for the default group.
-// The time of a dump is unknown, too (files are copied): ages are relative to the newest time in
-// any dump. A dump without entries means that its rank recorded nothing, and nothing more.
+// group's members: the ranks that have used a group count as its members, and all ranks as members
+// of the default group. The time of a dump is unknown, too (files are copied): ages are relative to
+// the newest time in any dump. A dump without entries means only that its rank recorded nothing.
 
 #include <cstdint>
 #include <functional>
