@@ -22,7 +22,7 @@ struct StudyRequest {
   std::uint32_t seeds = 20;
   std::uint64_t first_seed = 1;
   std::vector<const PublishedPolicy*> compared;
-  // Tries 0 to `most_spares` spares with `seeds_for_spares` of the seeds; 0 seeds: not at all.
+  // Tries 0 to `most_spares` spares with the first `seeds_for_spares` seeds; 0 seeds: tries none.
   std::uint32_t most_spares = 0;
   std::uint32_t seeds_for_spares = 0;
   bool chooses_spares = false;  // uses the best number instead of job.spares
@@ -58,7 +58,7 @@ struct IntervalResult {
 struct Study {
   std::uint32_t spares_used = 0;
   std::vector<PolicyResult> policies;  // robustrun first
-  std::vector<SparesResult> spares;    // ascending; a large range is sampled
+  std::vector<SparesResult> spares;  // ascending; a large range is sampled
   std::uint32_t best_spares = 0;  // the one with the best per_machine; 0 if `spares` is empty
   std::uint32_t standbys = 0;  // by ByteRobust's rule, for the same failures
   std::vector<IntervalResult> intervals;  // ascending; for robustrun; empty if young_daly is 0

@@ -2,7 +2,7 @@
 // What an agent finds out about its machine before a run (preflight), as plain data: sent to the
 // supervisor, kept in the journal and judged by the supervisor's core.
 //
-// Nothing here is trusted: a machine reports it about itself. Texts are bytes of any length up to
+// Nothing here is trusted: each machine reports about itself. Texts are bytes of any length up to
 // the message limit; code that shows them makes them printable and short.
 
 #include <cstdint>

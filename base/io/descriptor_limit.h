@@ -2,7 +2,7 @@
 // The limit of open descriptors (RLIMIT_NOFILE, getrlimit(2)).
 //
 // robustrun raises its own soft limit to the hard one: a supervisor has a connection for each node,
-// the job's store has one for each rank, and login shells often allow only 1,024. Programs that
+// the job's TCPStore has one for each rank, and login shells often allow only 1,024. Programs that
 // robustrun starts get the soft limit with which robustrun itself was started, as under torchrun:
 // they may use select(2) or close every descriptor up to the limit.
 

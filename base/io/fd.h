@@ -45,14 +45,14 @@ Status write_all(int fd, std::string_view bytes);
 enum class Links : unsigned char { kFollow, kRefuse };
 // Reads a regular file of at most `limit` bytes. kLimit: it is longer. Never waits for a FIFO and
 // never reads a device: kCorrupt for such a `path`, but /dev/null counts as an empty file. With
-// kRefuse a link is refused: kOs with os_errno ELOOP.
+// kRefuse a symbolic link is refused: kOs with os_errno ELOOP.
 Result<std::string> read_file(const std::string& path, std::size_t limit,
                               Links links = Links::kFollow);
 // As read_file(), for a file that the user names on the command line: a pipe, as of `<(command)`,
 // is read, too. kTimeout: nothing came through it for kInputWait (base/io/limits.h).
 Result<std::string> read_input(const std::string& path, std::size_t limit);
 // Opens a regular file for reading. Never waits for a FIFO or a device: kCorrupt for such a `path`.
-// With kRefuse a link is refused, as by read_file().
+// With kRefuse a symbolic link is refused, as by read_file().
 Result<Fd> open_regular(const std::string& path, Links links = Links::kFollow);
 // Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
 // the old or the new bytes. Not synced to the disk.

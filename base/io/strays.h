@@ -7,7 +7,7 @@
 // children are neither signalled nor reaped, and only descendants are signalled: a direct child
 // keeps its pid until this process reaps it; a deeper one is signalled through a pidfd after its
 // ancestry was checked. A tree that keeps forking is stopped (SIGSTOP) from the top before it is
-// killed. The shim is built from the same file, so this uses no heap and no exceptions.
+// killed. The shim is built from the same file, so this uses no heap and no exceptions. See
 // PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
 
 #include <sys/types.h>

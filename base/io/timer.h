@@ -2,7 +2,7 @@
 // One deadline at a time, on the loop.
 //
 // The handler is never called after cancel(), after another after(), or once the timer is
-// destroyed, unlike that of an Asio timer. The handler may destroy the timer.
+// destroyed; an Asio timer may call its handler then. The handler may destroy the timer.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
