@@ -68,11 +68,12 @@ inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names
 inline constexpr int kRequeueTriesMax = 3;
 // A job is not queued again after so many starts in a row in which no worker ran.
 inline constexpr std::uint32_t kVainStartsMax = 3;
-// When status, stop or attach treat a supervisor as not answering.
+// After this time status, stop and attach treat a supervisor as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};
-// Of `robustrun top`. Questions to the supervisor: about the run, and about the chosen rank. Time
-// between two readings of the journal: at least kTopJournalPause, at most kTopJournalInterval.
+// For `robustrun top`. Time between two questions to the supervisor: about the run (kTopInterval)
+// and about the chosen rank (kTopUseInterval). Time between two readings of the journal: at least
+// kTopJournalPause, at most kTopJournalInterval.
 inline constexpr std::chrono::milliseconds kTopInterval{500};
 inline constexpr std::chrono::seconds kTopUseInterval{2};
 inline constexpr std::chrono::seconds kTopJournalPause{2};

@@ -40,7 +40,7 @@ class View {
   void take(supervisor::RunStatus status, base::Nanos now);
   void take(RunFacts facts) { facts_ = std::move(facts); }
   void take(LogTail log) { log_ = std::move(log); }
-  // What the rank uses; nullopt: not known.
+  // The resources that the rank uses; nullopt: not known.
   void take(std::uint32_t rank, std::optional<supervisor::RankUse> use);
   // The result of Wish::kOrder, in words.
   void take_outcome(std::string text, base::Nanos now);
