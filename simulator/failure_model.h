@@ -31,7 +31,7 @@ inline std::size_t index(FaultKind kind) { return static_cast<std::size_t>(kind)
 struct FailureModel {
   std::string name;
   std::string about;  // for people: "Llama 3, 16,384 H100, 54 days"
-  Figure<double> per_node_day;  // all kinds together, per machine in use
+  Figure<double> per_node_day;  // all kinds together, per machine
   Figure<std::array<double, kKinds>> mix;  // weights by kind; their sum is positive
   // The share of machine faults (gpu, machine) that take other machines along, and how many they
   // take.

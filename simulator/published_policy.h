@@ -33,7 +33,7 @@ struct PublishedPolicy {
   // a hang, or one whose fault has passed.
   Figure<Nanos> tested{hours(1), Origin::kAssumed, "no source; until such a machine is back"};
   bool replaces_slow = false;  // false: a slow machine stays until it has recovered
-  // Script start and load are added to `replace`; otherwise `replace` is the whole restart.
+  // true: script start and load are added to `replace`; false: `replace` is the whole restart.
   bool adds_start = true;
   Figure<Nanos> checkpoint_every;  // 0: every step
   std::optional<Figure<Nanos>> checkpoint_stall;  // nullopt: as for the job

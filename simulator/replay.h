@@ -8,8 +8,8 @@
 // The core decides anew.
 //
 // Left out and counted: failures while workers were starting, stalls that no restart ended, and
-// restarts and stops that users or the scheduler ordered. Failures before the simulated first step
-// or after the simulated end are left out without a count.
+// restarts and stops by users, the scheduler or a time limit. Failures before the simulated first
+// step or after the simulated end are left out without a count.
 
 #include <cstdint>
 #include <optional>

@@ -32,8 +32,8 @@ struct Gathered {
 // never all in memory at once.
 using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
-// Errors name the file: it was named by the user and is of no known kind or unreadable, its rank is
-// unknown, two files have the same rank, or no file is usable.
+// Errors: a file that the user named is unreadable or of no known kind, the rank of a dump is
+// unknown, two files have the same rank, or no file is usable. The text names the file.
 [[nodiscard]] base::Result<Gathered> gather(const std::vector<NamedFile>& files,
                                             const ReadFile& read);
 

@@ -45,11 +45,11 @@ struct CommandSyntax {
 // The options of a run, --help among them.
 [[nodiscard]] std::vector<OptionSyntax> run_option_syntaxes();
 
-// Of a row of the options table.
+// The syntax of a row of the options table.
 [[nodiscard]] OptionSyntax option_syntax(const Option& row);
 
-// "FILE|auto|off": a file, or one of two words. Kinds go by the placeholders DIR, DIRECTORY, FILE,
-// PATH, OUT, SCRIPT and RUN; words are in small letters.
+// "FILE|auto|off": a file, or one of two words. The placeholders DIR, DIRECTORY, FILE, PATH, OUT,
+// SCRIPT and RUN decide the kind; words are in small letters.
 [[nodiscard]] ValueSyntax value_syntax(std::string_view placeholder);
 
 }  // namespace robustrun::cli

@@ -1,6 +1,7 @@
 #pragma once
-// The hosts of a batch job of PBS, Grid Engine or LSF, which variables name. launcher/allocation/
-// reaches the hosts and asks the system about the job. For Slurm see cli/nodes/slurm.h.
+// The hosts of a batch job of PBS, Grid Engine or LSF, as its variables name them.
+// launcher/allocation/ reaches the hosts and asks the system about the job. For Slurm see
+// cli/nodes/slurm.h.
 //
 //   PBS          PBS_JOBID, PBS_NODEFILE: a file with a host name on each line, once per slot
 //   Grid Engine  JOB_ID, PE_HOSTFILE: a file with "HOST SLOTS QUEUE PROCESSORS" on each line

@@ -1,6 +1,6 @@
 #pragma once
-// Moves hosts that failed earlier runs to the end. Reads the notes through Surroundings::machine;
-// pure otherwise.
+// Moves hosts that failed earlier runs to the end of a run's hosts. Reads the notes through
+// Surroundings::machine; pure otherwise.
 
 #include <string>
 

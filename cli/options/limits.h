@@ -47,7 +47,7 @@ inline constexpr int kRunDirectoryTries = 8;           // names tried until one 
 inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 * 3600;
 // Time for an interpreter to import torch and count devices, perhaps from a slow file system.
 inline constexpr std::chrono::seconds kDeviceQueryMax{60};
-inline constexpr std::chrono::seconds kAccelerateMax{120};  // the same for accelerate
+inline constexpr std::chrono::seconds kAccelerateMax{120};  // for accelerate to read its file
 // Interval for resolving a rendezvous whose name is not known yet.
 inline constexpr int kLookUpAgainMs = 1000;
 inline constexpr int kJoinTokenPollMs = 20;  // between two looks of a task for the token

@@ -3,9 +3,10 @@
 // row. The parser, the check of TOML keys, the help, docs/cli.md, --print-config and the
 // environment variables are all made from this table and cannot disagree.
 //
-// torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated, and
-// read PET_<NAME>. Our own options are spelt with dashes, never abbreviated, and read
-// ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a test checks).
+// torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated;
+// their variables are PET_<NAME>. Our own options are spelt with dashes and never abbreviated;
+// their variables are ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a
+// test checks).
 
 #include <cstdint>
 #include <limits>

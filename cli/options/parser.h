@@ -1,6 +1,6 @@
 #pragma once
-// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end
-// here.
+// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); no exception of CLI11
+// leaves it.
 //
 // Errors are one sentence (kInvalidArgument), to be printed under the usage line.
 
@@ -30,7 +30,7 @@ struct ReportLine {
   std::string run;  // id or directory; empty: the newest
   bool verbose = false;
   bool json = false;
-  std::optional<std::string> html;   // file
+  std::optional<std::string> html;  // file
   std::optional<std::string> trace;  // file
   bool open = false;  // show the page
   bool help = false;
@@ -51,11 +51,11 @@ struct RequeueLine {
 
 // `robustrun inject [RUN] KIND [options]`; texts as given.
 struct InjectLine {
-  std::string run;   // id or directory; empty: the newest
+  std::string run;  // id or directory; empty: the newest
   std::string kind;
   std::optional<std::string> rank;
   std::optional<std::string> node;
-  std::optional<std::string> duration;   // --for
+  std::optional<std::string> duration;  // --for
   std::optional<std::string> delay;
   std::optional<std::string> after;
   std::optional<std::string> every;

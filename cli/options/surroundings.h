@@ -56,8 +56,8 @@ class Machine {
   [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const = 0;
   // Reads a regular file that belongs to this user or root and is inaccessible to all other users;
-  // of root's file the group may be a reader. Returns one byte more than kSecretBytesMax at most,
-  // for the caller to refuse. The error is a cause without a subject.
+  // the group may read a file of root. Returns at most kSecretBytesMax + 1 bytes; the caller
+  // refuses a longer secret. The error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;
 };
 
@@ -105,8 +105,8 @@ struct Surroundings {
 
   // Like getenv().
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
-  // Whether colours may go to standard output or error: a terminal that knows them, and no
-  // NO_COLOR.
+  // Whether colours may go to standard output or error: it is a terminal that knows them, and
+  // NO_COLOR is not set.
   [[nodiscard]] bool takes_colour(bool is_terminal) const {
     return is_terminal && variable("NO_COLOR").value_or("").empty() && variable("TERM") != "dumb";
   }

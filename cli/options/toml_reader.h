@@ -1,5 +1,5 @@
 #pragma once
-// Base of readers of TOML tables: the wording of errors. Pure.
+// Base class of readers of TOML tables; it words their errors. Pure.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // --accelerate-config: what `accelerate launch --config_file FILE` would set for the workers.
 //
-// accelerate itself computes it, in one process of the workers' interpreter
+// accelerate itself computes the values, in one process of the workers' interpreter
 // (python/robustrun/_boot/accelerate.py). Asks through Surroundings::machine; errors are whole
 // sentences for the user.
 

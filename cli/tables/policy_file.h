@@ -37,7 +37,7 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);
 
-// --replay-cmd as argv; empty: the alignment test.
+// --replay-cmd as argv; empty: the alignment test (docs/alignment.md).
 [[nodiscard]] base::Result<std::vector<std::string>> plan_replay_command(const Settings& settings);
 
 }  // namespace robustrun::cli

@@ -32,7 +32,7 @@ struct RunRow {
   std::uint32_t incidents = 0;
   std::uint64_t bytes = 0;                // of the run directory
   std::uint32_t starts = 1;  // of its Slurm job; 1: the job was never queued again
-  std::string trouble;  // why the journal cannot be read; if set, other fields are empty
+  std::string trouble;  // why the journal cannot be read; if set, only id and directory are known
 };
 
 // A line for each, in the order given, under a heading.
