@@ -50,7 +50,7 @@ struct UserLimits {
 
 // Versions that the run's interpreter reports.
 struct Software {
-  bool asked = false;    // false: the workers are not Python programs
+  bool asked = false;    // false: no interpreter to ask, as with an executable or an image
   std::string python;    // "3.11.2"
   std::string torch;     // "2.5.1+cu124"; empty: not installed
   std::string error;     // why nothing is known; empty: success
@@ -81,7 +81,7 @@ struct Gpus {
 };
 
 struct NodeFacts {
-  std::string missing;   // script or working directory that does not exist, in words
+  std::string missing;   // script, working directory or image that does not exist, in words
   Space disk;            // where log files go; without them the working directory
   Space shm;             // /dev/shm
   UserLimits limits;

@@ -55,8 +55,8 @@ inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;
 inline constexpr std::size_t kRankRangesMax = 1024;  // of --ranks-filter
-inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sbatch
-// For sbatch, which itself waits for a busy controller.
+inline constexpr std::size_t kCommandWordsMax = 256;  // of a command that is given as one text
+// For sbatch and `scontrol requeue`, which themselves wait for a busy controller.
 inline constexpr std::chrono::minutes kSubmitMax{2};
 // For a question of `robustrun requeue` to Slurm's controller, which may be busy.
 inline constexpr std::chrono::seconds kSlurmAnswerMax{10};

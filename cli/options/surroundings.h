@@ -65,7 +65,7 @@ class Machine {
 class Network {
  public:
   virtual ~Network() = default;
-  // kConflict, with the holder, if no server can be started on this port.
+  // kConflict: the port is in use; the text names the holder if it is known.
   [[nodiscard]] virtual base::Status check_port(std::uint16_t port) const = 0;
   // Numeric addresses of every interface that is up.
   [[nodiscard]] virtual base::Result<std::vector<std::string>> own_addresses() const = 0;
