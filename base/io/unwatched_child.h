@@ -20,7 +20,7 @@ namespace robustrun::base {
 class UnwatchedChild {
  public:
   static Result<UnwatchedChild> spawn(const ChildOptions& options);
-  // Owns a process that was reparented to this one, a subreaper, and is not reaped yet.
+  // Owns a process that was reparented to this process, a subreaper, and is not reaped yet.
   static UnwatchedChild adopt(pid_t pid) { return UnwatchedChild(pid); }
   UnwatchedChild(UnwatchedChild&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
   UnwatchedChild& operator=(UnwatchedChild&& other) noexcept {

@@ -30,7 +30,7 @@ using supervisor::RankRange;
 // Why a node that was started by hand may join.
 enum class Trust : std::uint8_t {
   kSecret,  // it knows NodesPlan::secret
-  kMunge,   // munge proves that it is of the same user
+  kMunge,   // munge proves that its process is of the same user
   kNone,    // no proof: --insecure-rdzv, or as torchrun
 };
 

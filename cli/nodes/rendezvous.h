@@ -1,5 +1,5 @@
 #pragma once
-// Where the nodes of a run meet, which of them is this one, and MASTER_ADDR and MASTER_PORT
+// Where the nodes of a run meet, whether this node leads, and MASTER_ADDR and MASTER_PORT
 // (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
 // If the same command is started on every node, one node leads: with static and --node-rank, node

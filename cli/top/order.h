@@ -1,6 +1,6 @@
 #pragma once
-// An order of a user of `robustrun top`, who has to confirm it. Pure; commands/top.cpp sends the
-// same control requests as the subcommands.
+// An order that a user gives in `robustrun top` and confirms. Pure; commands/top.cpp sends the same
+// control requests as the subcommands.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// The live view of a run: what is known about it, what is selected, and its picture. Pure: statuses
-// and keys in, a Canvas out; the caller asks the supervisor, reads files and owns the terminal.
+// The live view of a run: its state, the selection, and the picture. Pure: statuses and keys in, a
+// Canvas out; the caller asks the supervisor, reads files and owns the terminal.
 //
 // The selection follows the most urgent rank until the user moves it.
 
@@ -161,8 +161,8 @@ class View {
   Panel panel_ = Panel::kNone;
   std::size_t scrolled_ = 0;  // lines of the panel before those shown, or after them (shows_end)
   std::size_t panel_rows_ = 0;  // at the last drawing
-  std::size_t panel_columns_ = 80;  // likewise
-  GridLayout layout_;  // likewise
+  std::size_t panel_columns_ = 80;  // at the last drawing
+  GridLayout layout_;  // at the last drawing
   std::vector<Span> groups_;  // likewise: the nodes of each cell; empty if each cell is a rank
 };
 
