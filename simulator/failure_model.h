@@ -39,9 +39,9 @@ struct FailureModel {
   Figure<std::uint32_t> neighbours;
   // The share of hangs in which the machine is broken and hangs again until it is repaired.
   Figure<double> hang_stays;
-  Figure<Nanos> repair;  // mean of an exponential time: until a broken machine is back
-  Figure<Nanos> maintained;  // likewise: until a machine in maintenance is back
-  Figure<Nanos> slow_for;  // likewise: until a slow machine has recovered by itself
+  Figure<Nanos> repair;  // mean, exponential: until a broken machine is back
+  Figure<Nanos> maintained;  // mean, exponential: until a machine in maintenance is back
+  Figure<Nanos> slow_for;  // mean, exponential: until a slow machine recovers by itself
   Figure<double> slow_factor;  // with a slow machine, steps take so many times as long
 
   [[nodiscard]] double share(FaultKind kind) const;  // of all faults, 0 to 1

@@ -6,9 +6,9 @@
 
 namespace robustrun::cli {
 
-// The absolute paths of those that exist below the prefix of `executable` (PREFIX/bin/robustrun):
-// the shim, the GPU probe, both libraries and our Python package; with `serves_images` also
-// robustrun-blocks, which is large.
+// The absolute paths of these files, if they exist below the prefix of `executable`
+// (PREFIX/bin/robustrun): the shim, the GPU probe, both libraries and our Python package; with
+// `serves_images` also robustrun-blocks, which is large.
 [[nodiscard]] std::vector<std::string> installed_files(const std::string& executable,
                                                        bool serves_images);
 

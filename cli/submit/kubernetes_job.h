@@ -21,7 +21,7 @@ struct KubernetesJob {
   bool is_jobset = false;
   std::string name;  // of all objects and of the Secret: a DNS label
   std::string image;  // of the container
-  std::string claim;  // of a PersistentVolumeClaim that all nodes can mount, at /data
+  std::string claim;  // name of a PersistentVolumeClaim that all nodes can mount, at /data
   std::string queue;  // Kueue's LocalQueue; empty: none
   std::int64_t nodes = 1;
   std::int64_t gpus = 0;  // of each pod; 0: no limit is set

@@ -163,7 +163,7 @@ class View {
   std::size_t panel_rows_ = 0;  // at the last drawing
   std::size_t panel_columns_ = 80;  // at the last drawing
   GridLayout layout_;  // at the last drawing
-  std::vector<Span> groups_;  // likewise: the nodes of each cell; empty if each cell is a rank
+  std::vector<Span> groups_;  // at the last drawing: nodes of each cell; empty if a cell is a rank
 };
 
 }  // namespace robustrun::cli
