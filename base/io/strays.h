@@ -7,8 +7,8 @@
 // children are neither signalled nor reaped, and only descendants are signalled: a direct child
 // keeps its pid until this process reaps it; a deeper one is signalled through a pidfd after its
 // ancestry was checked. A tree that keeps forking is stopped (SIGSTOP) from the top before it is
-// killed. The shim is built from the same file, so this uses no heap and no exceptions. See
-// PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
+// killed. The code uses no heap and no exceptions, because the shim is built from the same file.
+// See PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
 
 #include <sys/types.h>
 
@@ -26,8 +26,9 @@ namespace robustrun::base {
 void become_subreaper();
 
 // Protects a short helper program, which any thread may start (base/io/tool.h), from sweeps.
-// Construct this before starting the program: sweeps kill nothing until is() names its pid, and
-// spare that pid until this is destroyed. Beyond kSparedMax at a time there is no protection.
+// Construct a SparedChild before starting the program: sweeps kill nothing until is() names its
+// pid, and spare that pid until the SparedChild is destroyed. Beyond kSparedMax at a time there is
+// no protection.
 inline constexpr std::size_t kSparedMax = 32;
 class SparedChild {
  public:
