@@ -1,9 +1,9 @@
 #pragma once
-// Where a job's time went. Every nanosecond is in exactly one phase, and the phases sum to the
-// whole, in integers: an Account that does not is a bug (RR_ASSERT).
+// Where a job's time went. Every nanosecond is in exactly one phase, and the phases sum exactly to
+// the whole; account_for() asserts this.
 //
 // A policy's run is a list of time spans. Which part of training was kept, spent on checkpoints or
-// lost follows from these spans and a CheckpointPlan, so other checkpoint intervals need no other
+// lost follows from these spans and a CheckpointPlan, so other checkpoint intervals need no new
 // run.
 
 #include <array>
@@ -20,13 +20,13 @@ enum class Phase : std::uint8_t {
   kProductive,  // training whose result was kept
   kCheckpoint,  // training pauses for a checkpoint
   kLost,  // training that was lost and repeated
-  kDetect,  // the failure is not noticed yet; also what slow machines cost
+  kDetect,  // until the failure is noticed; also the time lost to slow machines
   kCulprit,  // looking for the culprit of a known failure
   kReplace,  // workers are stopped and the next group is formed
-  kWaiting,  // for machines
+  kWaiting,  // for machines that are missing
   kRestart,  // workers start, until the script could train
-  kLoad,  // of the checkpoint
-  kResidual,  // added to each incident: no published model explains it (JobTerms::residual)
+  kLoad,  // the checkpoint is loaded
+  kResidual,  // of each incident: no published model explains it (JobTerms::residual)
 };
 inline constexpr std::size_t kPhases = 10;
 const char* to_string(Phase phase);  // "productive", …
@@ -50,19 +50,19 @@ struct Account {
 struct Episode {
   Nanos length{};
   Nanos slowed{};
-  bool is_lost = false;  // ended by a fault: training after the last checkpoint is lost
+  bool is_lost = false;  // a fault ended it: training after the last checkpoint is lost
 };
 
 struct Timeline {
   std::vector<Episode> episodes;
-  std::array<Nanos, kPhases> pauses{};  // everything but training
+  std::array<Nanos, kPhases> pauses{};  // all time without training
   Nanos total{};
-  std::uint64_t incidents = 0;  // that ended an episode, or a start
+  std::uint64_t incidents = 0;  // faults that ended an episode or a start
   std::uint32_t gave_up = 0;  // how often the job had to be started anew
 };
 
-// A checkpoint after each `every` of training, which pauses for `stall`. What was trained before
-// its beginning is safe at its end. `every` > 0.
+// After each `every` of training (> 0), a checkpoint pauses the job for `stall`. Training done
+// before the pause is safe after it.
 struct CheckpointPlan {
   Nanos every{};
   Nanos stall{};

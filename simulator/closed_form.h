@@ -2,8 +2,8 @@
 // Formulas for a job's ETTR that need no simulation. Pure.
 //
 // closed_ettr(): arXiv 2410.21680, "Revisiting Reliability in Large-Scale Machine Learning Research
-// Clusters", without queueing; for small losses. young_daly(): Young 1974, Daly 2006. standbys():
-// ByteRobust, arXiv 2509.16293, section 6.2.
+// Clusters", without time in queues; valid for small losses. young_daly(): Young 1974, Daly 2006.
+// standbys(): ByteRobust, arXiv 2509.16293, section 6.2.
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct EttrTerms {
 };
 
 // (1 - N·r·(u0 + Δ/2)) / (1 + w/Δ), with N = nodes, r = per_node_day, u0 = restart, Δ = interval
-// and w = stall, times in days; 0 where that is negative.
+// and w = stall, times in days; 0 if negative.
 [[nodiscard]] double closed_ettr(const EttrTerms& terms);
 
 // Mean time between failures of any of the machines; Nanos::max() if they never fail.

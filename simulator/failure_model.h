@@ -31,7 +31,7 @@ inline std::size_t index(FaultKind kind) { return static_cast<std::size_t>(kind)
 struct FailureModel {
   std::string name;
   std::string about;  // for people: "Llama 3, 16,384 H100, 54 days"
-  Figure<double> per_node_day;  // all kinds together, per machine in use
+  Figure<double> per_node_day;  // all kinds together, per machine
   Figure<std::array<double, kKinds>> mix;  // weights by kind; their sum is positive
   // The share of machine faults (gpu, machine) that take other machines along, and how many they
   // take.
@@ -40,9 +40,9 @@ struct FailureModel {
   // The share of hangs in which the machine is broken and hangs again until it is repaired.
   Figure<double> hang_stays;
   Figure<Nanos> repair;  // mean, exponential: until a broken machine is back
-  Figure<Nanos> maintained;  // mean: until a machine in maintenance is back
-  Figure<Nanos> slow_for;  // mean: until a slow machine has recovered by itself
-  Figure<double> slow_factor;  // by which steps take longer meanwhile
+  Figure<Nanos> maintained;  // mean, exponential: until a machine in maintenance is back
+  Figure<Nanos> slow_for;  // mean, exponential: until a slow machine recovers by itself
+  Figure<double> slow_factor;  // with a slow machine, steps take so many times as long
 
   [[nodiscard]] double share(FaultKind kind) const;  // of all faults, 0 to 1
   [[nodiscard]] double rate(FaultKind kind) const { return per_node_day.value * share(kind); }
@@ -50,7 +50,7 @@ struct FailureModel {
 
 [[nodiscard]] const std::vector<FailureModel>& presets();
 [[nodiscard]] std::optional<FailureModel> preset(std::string_view name);
-// Base for a site's own failures file: no rate, the mix of llama3.
+// Base for a site's own failures file: rate 0, the mix of llama3.
 [[nodiscard]] FailureModel unknown_site();
 
 }  // namespace robustrun::simulator

@@ -1,11 +1,11 @@
 #pragma once
 // A job under robustrun: the real core (supervisor/core/job/job.h), with its policy, budgets and
-// timers, in a virtual cluster. Faults of the trace reach the core as the events of a real
-// run; its orders are carried out after the times in OwnTimes. Deterministic.
+// timers, in a virtual cluster. Faults of the trace reach the core as the events of a real run; the
+// core's orders are carried out after the times in OwnTimes. Deterministic.
 //
 // Each machine has one rank. Evicted machines are repaired and then join as new nodes (as if a user
-// started an agent there); the core itself retries machines that are gone. When a run ends, the job
-// is started anew without the broken machines.
+// started an agent there); the core itself retries machines that are gone. When the core gives up,
+// the job is started anew without the broken machines, after OwnTimes::requeue.
 
 #include <functional>
 #include <optional>
@@ -26,11 +26,11 @@ struct OwnPolicy {
   supervisor::Policy policy;
   OwnTimes times;
   supervisor::RestartPolicy restart;
-  // How lost machines are waited for; none: the shipped policy.
+  // How lost machines are waited for; nullopt: by default.
   std::optional<supervisor::GroupPolicy> group;
 };
 
-// Replaces the call of the core, for measurements: must return the actions of `job` for the event.
+// Replaces the call of the core, for measurements. Must return the actions of `job` for the event.
 using AskCore =
     std::function<std::vector<supervisor::Action>(supervisor::Job& job, const supervisor::Event&)>;
 

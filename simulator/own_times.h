@@ -1,6 +1,6 @@
 #pragma once
-// Durations of robustrun's stages. Plain data. Figures measured at small scale say so
-// (docs/figures.md); decisions between the stages, and their timers, are the core's own.
+// Durations of robustrun's stages. Measured figures are from small scale (docs/figures.md). The
+// core itself makes the decisions between the stages and sets its timers. Plain data.
 
 #include <utility>
 #include <vector>

@@ -25,15 +25,15 @@ struct PublishedPolicy {
   std::string name;
   std::string about;
   TimesByKind detect, culprit, replace;
-  // If the machine of a hang hangs again: the time that people take to find it then. 0: the machine
+  // If the machine of a hang hangs again: the time that people then take to find it. 0: the machine
   // is found the first time.
   Figure<Nanos> hang_again;
-  Figure<std::uint32_t> evicted_for_hang;  // machines at a time
+  Figure<std::uint32_t> evicted_for_hang;  // machines that a hang evicts
   // Until an evicted machine that is not broken is back: one that was evicted beside the culprit of
   // a hang, or one whose fault has passed.
   Figure<Nanos> tested{hours(1), Origin::kAssumed, "no source; until such a machine is back"};
   bool replaces_slow = false;  // false: a slow machine stays until it has recovered
-  // Script start and load are added to `replace`; otherwise `replace` is the whole restart.
+  // true: script start and load are added to `replace`; false: `replace` is the whole restart.
   bool adds_start = true;
   Figure<Nanos> checkpoint_every;  // 0: every step
   std::optional<Figure<Nanos>> checkpoint_stall;  // nullopt: as for the job
@@ -41,7 +41,7 @@ struct PublishedPolicy {
 
 // torchrun, torchrun-slow, byterobust, byterobust-all-in
 [[nodiscard]] const std::vector<PublishedPolicy>& published_policies();
-// By name; null: there is none. Lives as long as the program.
+// Null: no policy has this name. The policy lives as long as the program.
 [[nodiscard]] const PublishedPolicy* published_policy(std::string_view name);
 
 }  // namespace robustrun::simulator

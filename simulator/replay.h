@@ -2,14 +2,14 @@
 // Replays a real run's failures in the simulator and compares the result with the run: the test of
 // the simulator against reality. Pure.
 //
-// Taken from the run: its layout, policy and duration, and the time and place of each failure. The
-// durations of stages are the caller's: `times` and `job`, and `site` for the run's start and end
-// (from journals of other runs, or medians over all of the run's own incidents of a kind). The core
-// decides anew.
+// The run gives its layout, policy and duration, and the time and place of each failure. The caller
+// gives the durations of stages: `times` and `job`, and `site` for the run's start and end. They
+// come from journals of other runs, or are medians over all of the run's own incidents of a kind.
+// The core decides anew.
 //
 // Left out and counted: failures while workers were starting, stalls that no restart ended, and
-// restarts and stops that users or the scheduler ordered. Failures before the simulated first step
-// or after its end are left out without a count.
+// restarts and stops by users, the scheduler or a time limit. Failures before the simulated first
+// step or after the simulated end are left out without a count.
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ struct ReplayRequest {
 
 // A row of `robustrun report`, and its counterpart in the simulation.
 struct ReplayRow {
-  std::string spent;  // on what, in the report's words
+  std::string spent;  // what the time was spent on, in the report's words
   Nanos real{};
   Nanos simulated{};
 };
@@ -43,10 +43,10 @@ struct Replay {
   Nanos duration{};
   double real_ettr = 0, simulated_ettr = 0;
   std::uint32_t played = 0;  // failures during training, which were played again
-  std::uint32_t simulated = 0;  // incidents that they caused in the simulation
+  std::uint32_t simulated = 0;  // incidents that these failures caused in the simulation
   std::uint32_t while_starting = 0, stalls = 0, by_user = 0;  // left out
   std::vector<ReplayRow> rows;  // each column sums to `duration`
-  bool start_is_copied = false;  // no other run tells how long a start takes: it is the run's own
+  bool start_is_copied = false;  // no other run tells how long a start takes: as in the run
 };
 
 // kInvalidArgument: the journal lacks the specification, or the run never trained.

@@ -20,8 +20,8 @@
 
 namespace robustrun::simulator {
 
-// With this many failures the interval is 0.5 to 1.8 times the estimate; with fewer it is even
-// wider.
+// With this many failures the 95 % interval of the rate is 0.5 to 1.8 times the estimate; with
+// fewer it is even wider.
 inline constexpr std::uint32_t kFewFailures = 10;
 
 struct SeenRate {
@@ -42,19 +42,19 @@ struct Site {
   SeenRate all;
   std::array<SeenRate, kKinds> by_kind;
   std::uint32_t unclear = 0;     // counted as kPassing because their cause is unknown
-  std::uint32_t on_purpose = 0;  // not counted above
-  std::uint32_t by_user = 0;     // stops and restarts ordered by users or the scheduler
+  std::uint32_t on_purpose = 0;  // injected; not in `all` and `by_kind`
+  std::uint32_t by_user = 0;  // restarts for updates; stops by users, the scheduler or a time limit
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;
   bool every_is_guessed = false;  // from steps that were done twice
-  double slow_factor = 1;         // mean of slow machines; 1: none was seen
-  bool is_warm = false;           // most restarts used standby workers
+  double slow_factor = 1;  // mean of slow machines; 1: none was seen
+  bool is_warm = false;  // most restarts used standby workers
 
   [[nodiscard]] const SeenTime& of(Stage stage) const {
     return times[static_cast<std::size_t>(stage)];
   }
-  // The times of the usual kind of start, warm or not.
+  // Times from the start of the workers to the first step, in the usual kind of start.
   [[nodiscard]] const SeenTime& script() const {
     return of(is_warm ? Stage::kScriptWarm : Stage::kScript);
   }
@@ -62,11 +62,12 @@ struct Site {
 
 [[nodiscard]] Site site_of(const std::vector<RunRecord>& records);
 
-// Replaces the model's rate and mix, and its slow_factor if slow machines were seen, by those of
-// the failures seen, even if the user gave them. Without any failure the model keeps them. The
+// Replaces the model's rate and mix and, if slow machines were seen, slow_factor, even if the user
+// gave them; slow_for only if the user did not. Without any failure the model keeps them all. The
 // model's name becomes "journals".
 void use_rates(const Site& site, FailureModel& model);
-// Replaces the times for which the site has samples, except those that the user gave.
+// Replaces the times for which the site has samples, except those that the user gave. A start seen
+// in journals includes load and residual, which then become 0.
 void use_times(const Site& site, JobTerms& job, OwnTimes& own);
 // Warnings about too few failures and the like; whole sentences.
 [[nodiscard]] std::vector<std::string> doubts_of(const Site& site);

@@ -17,7 +17,7 @@ struct Interval {
 [[nodiscard]] Interval interval_of(std::span<const double> values);
 
 // Exact 95 % confidence interval of the mean of a Poisson variable, given `count` events (Garwood
-// 1936); approximate above 1000 events. For none it is 0 to 3.69.
+// 1936); approximate above 1000 events. Without events it is 0 to 3.69.
 [[nodiscard]] Interval poisson_interval(std::uint32_t count);
 
 }  // namespace robustrun::simulator

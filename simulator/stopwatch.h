@@ -1,5 +1,5 @@
 #pragma once
-// Builds a Timeline from changes of what the job is doing. Nothing counts before begin().
+// Builds a Timeline while a job changes between training and pauses. Nothing counts before begin().
 
 #include "simulator/account.h"
 
@@ -9,8 +9,8 @@ class Stopwatch {
  public:
   // Starts at `now`, in training.
   void begin(Nanos now);
-  // Ends what goes on, training or another pause, and starts a pause of this phase at `now`. Ended
-  // training loses what follows its last checkpoint (Episode::is_lost), unless `is_safe`.
+  // Ends training or the current pause, and starts a pause of this phase at `now`. Training that
+  // ends loses its part after the last checkpoint (Episode::is_lost), unless `is_safe`.
   void pause(Nanos now, Phase phase, bool is_safe = false);
   void train(Nanos now);
   // From `now` on, while training, steps take `factor` times as long; 1: normal.

@@ -1,6 +1,6 @@
 #pragma once
-// The complete study: many seeds, several policies over the same traces, other numbers of spares,
-// other checkpoint intervals. Pure; takes seconds to minutes for thousands of machines.
+// The complete study: many seeds, several policies over the same traces, different numbers of
+// spares and checkpoint intervals. Pure; takes seconds to minutes for thousands of machines.
 
 #include <cstdint>
 #include <optional>
@@ -22,14 +22,14 @@ struct StudyRequest {
   std::uint32_t seeds = 20;
   std::uint64_t first_seed = 1;
   std::vector<const PublishedPolicy*> compared;
-  // Tries 0 to `most_spares` spares with `seeds_for_spares` of the seeds; 0 seeds: not at all.
+  // Tries 0 to `most_spares` spares with the first `seeds_for_spares` seeds; 0 seeds: tries none.
   std::uint32_t most_spares = 0;
   std::uint32_t seeds_for_spares = 0;
   bool chooses_spares = false;  // uses the best number instead of job.spares
   // Gives each policy the best interval for its own checkpoints, instead of job.checkpoint_every
-  // and what is published.
+  // and published intervals.
   bool chooses_intervals = false;
-  std::optional<Site> site;  // journals that the numbers above come from; for display
+  std::optional<Site> site;  // the journals behind these numbers; for display
 };
 
 struct PolicyResult {
@@ -58,14 +58,14 @@ struct IntervalResult {
 struct Study {
   std::uint32_t spares_used = 0;
   std::vector<PolicyResult> policies;  // robustrun first
-  std::vector<SparesResult> spares;    // ascending; a large range is sampled
+  std::vector<SparesResult> spares;  // ascending; a large range is sampled
   std::uint32_t best_spares = 0;  // the one with the best per_machine; 0 if `spares` is empty
   std::uint32_t standbys = 0;  // by ByteRobust's rule, for the same failures
-  std::vector<IntervalResult> intervals;  // ascending; for robustrun
+  std::vector<IntervalResult> intervals;  // ascending; for robustrun; empty if young_daly is 0
   Nanos best_interval{};
   Nanos young_daly{};  // 0: checkpoints cost nothing, or nothing fails
-  Nanos between_failures{};  // of all machines that train
-  double closed_ettr = 0;  // arXiv 2410.21680, with robustrun's mean pause
+  Nanos between_failures{};  // mean, over all machines that train
+  double closed_ettr = 0;  // of closed_form.h, with robustrun's mean pause
 };
 
 [[nodiscard]] Study run_study(const StudyRequest& request);

@@ -10,7 +10,7 @@
 
 namespace robustrun::simulator {
 
-// Every figure that the study rests on, as text: "repair of a machine", "24 h".
+// A figure as text: "repair of a machine", "24 h".
 struct KnownFigure {
   std::string name;
   std::string value;

@@ -2,22 +2,21 @@
 // The source of time and of random numbers. Only the shim and the tracer plugin read the clock
 // themselves.
 //
-// Production uses SystemClock and seeds Rng from the system; tests and the simulator pass their own
-// clock and a printed seed.
+// Production uses SystemClock and seeds Rng from the system; tests pass their own clock and a
+// printed seed.
 
 #include <chrono>
 #include <cstdint>
 
 namespace robustrun::base {
 
-// A duration, or a point of time as the duration since its clock's origin. Points that now()
-// returns are of this machine's CLOCK_MONOTONIC: they are never compared across machines.
+// A duration, or a point of time as the duration since its clock's origin.
 using Nanos = std::chrono::nanoseconds;
 
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual Nanos now() const = 0;  // monotonic
+  [[nodiscard]] virtual Nanos now() const = 0;  // monotonic; not comparable across machines
   [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch; it may jump
 };
 
@@ -27,7 +26,7 @@ class SystemClock final : public Clock {
   [[nodiscard]] Nanos wall_time() const override;
 };
 
-// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): one seed, one sequence, on every platform.
+// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a seed gives the same sequence on every platform.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}

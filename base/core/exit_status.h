@@ -20,7 +20,8 @@ struct ExitStatus {
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
 };
 
-// From si_code (CLD_EXITED, CLD_KILLED or CLD_DUMPED) and, as `value`, si_status of waitid().
+// `cld_code` and `value`: si_code (CLD_EXITED, CLD_KILLED or CLD_DUMPED) and si_status of
+// waitid(2).
 ExitStatus exit_status_from_siginfo(int cld_code, int value);
 
 // "exit code 3", "SIGKILL", "SIGSEGV (core dumped)".

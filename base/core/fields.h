@@ -5,9 +5,9 @@
 // A serialisable struct has
 //     template <class V> void fields(V& v) { v(1, "pid", pid); v(2, "name", name); }
 // where 1, 2 … are the numbers on the wire: never reused, never renumbered. Members may be
-// integers, bool, enums, double, std::string (bytes, not text), Nanos, Id<>, std::optional of
-// these, other such structs, and std::vector of any of them. A visitor V is called with
-// (int number, const char* name, Member&).
+// integers, bool, enums, double, std::string (bytes, not text), Nanos, Id<>, other such structs,
+// and std::optional and std::vector of these. A visitor V is called with (int number, const char*
+// name, Member&).
 
 #include <cstdint>
 #include <type_traits>

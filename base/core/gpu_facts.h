@@ -2,8 +2,8 @@
 // Results of the tests of one machine's GPUs (probe/), as plain data: printed by the probe, sent to
 // the supervisor, kept in the journal and compared over all machines by the supervisor's core.
 //
-// Nothing here is trusted: see node_facts.h. Figures and sums are comparable only between GPUs of
-// the same model and with the same `what`.
+// Nothing here is trusted: each machine reports about itself. Figures and sums are comparable only
+// between GPUs of the same model and with the same `what`.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
 // Fast non-cryptographic hash (XXH3, 64 or 128 bits) for integrity, for order and lookup, and for
-// names of this user's own files. Whatever must withstand a forger uses SHA-256 (base/io/sha256.h).
+// names of this user's own files. Anything that must withstand forgery uses SHA-256
+// (base/io/sha256.h).
 
 #include <cstdint>
 #include <string_view>

@@ -1,8 +1,8 @@
 #pragma once
-// Strong ids: a rank cannot be passed where a node is wanted.
+// Strong ids: a rank cannot be passed where a node is expected.
 //
-// Each id is a plain integer with a type of its own, ordered by value. `value` is public because
-// the wire, the journal and the terminal all print it.
+// Each id is an integer with a type of its own, ordered by value. `value` is public because
+// messages, journal and console show it.
 
 #include <compare>
 #include <cstdint>

@@ -3,11 +3,10 @@
 //
 //   name   = letters, digits, "." "_" "-", with up to kBracketGroupsMax groups of
 //            "[" choice *("," choice) "]": all combinations, the last group varies fastest
-//   choice = word (of the same but "-") / number "-" number; leading zeros of the first number
-//            are kept: [08-11]
+//   choice = word of letters, digits, "." "_" / number "-" number; leading zeros of the
+//            first number are kept: [08-11]
 //
-// An Error's text gives the character's position in the whole text, from 1, and the cause: "at
-// character 5: ...".
+// An Error gives the position in the whole text, from 1, and the cause: "at character 5: …".
 
 #include <cstddef>
 #include <string>
@@ -24,14 +23,14 @@ inline constexpr std::size_t kBracketGroupsMax = 8;      // of one name
 
 struct NameListRules {
   std::size_t names_max = 0;        // in one list
-  std::string_view one = "name";    // for messages: what one such name is called ...
-  std::string_view many = "names";  // ... and several
+  std::string_view one = "name";    // in messages: what one such name is called
+  std::string_view many = "names";  // in messages: the plural of `one`
 };
 
 // A piece of a list that knows its position in the whole list.
 struct ListPiece {
   std::string_view text;
-  std::size_t at = 0;  // of its first character, from 0
+  std::size_t at = 0;  // position of its first character, from 0
 
   [[nodiscard]] ListPiece from(std::size_t offset) const {
     return {text.substr(offset), at + offset};
@@ -39,18 +38,18 @@ struct ListPiece {
   [[nodiscard]] ListPiece until(std::size_t offset) const { return {text.substr(0, offset), at}; }
 };
 
-// "at character N: what", N from 1.
+// kInvalidArgument, "at character N: what", where N is `at` + 1.
 std::unexpected<Error> wrong_in_list(std::size_t at, const std::string& what);
 
 bool is_listed_name_character(char c);
 
-// The names that one item stands for, at least one, none empty.
+// The names that `item`, such as "a[1-2]", stands for: at least one, none empty.
 Result<std::vector<std::string>> expand_name(ListPiece item, const NameListRules& rules);
 
 // Length of the item at the front of `text`: up to a comma or blank outside brackets.
 std::size_t list_item_size(std::string_view text);
 
-// Items between commas, as often as written: "a[1-2],b". At least one.
+// The names of all items of `list`, such as "a[1-2],b": at least one. Repeated names stay.
 Result<std::vector<std::string>> expand_names(std::string_view list, const NameListRules& rules);
 
 }  // namespace robustrun::base

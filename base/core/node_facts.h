@@ -2,7 +2,7 @@
 // What an agent finds out about its machine before a run (preflight), as plain data: sent to the
 // supervisor, kept in the journal and judged by the supervisor's core.
 //
-// Nothing here is trusted: a machine reports it about itself. Texts are bytes of any length up to
+// Nothing here is trusted: each machine reports about itself. Texts are bytes of any length up to
 // the message limit; code that shows them makes them printable and short.
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::
 
 // A file system, as statvfs(3) reports it.
 struct Space {
-  std::string path;          // queried: the nearest folder that exists
+  std::string path;          // the nearest existing folder, which was queried
   std::uint64_t total = 0;   // bytes
   std::uint64_t free = 0;    // bytes available to users
   std::string error;         // why nothing is known; empty: success
@@ -33,7 +33,7 @@ struct Space {
   }
 };
 
-// Limits (getrlimit(2)) with which workers start here; soft ones, but for `open_files_hard`.
+// Limits (getrlimit(2)) with which workers start here. All but `open_files_hard` are soft limits.
 struct UserLimits {
   std::uint64_t open_files = kUnlimited;
   std::uint64_t open_files_hard = kUnlimited;
@@ -48,9 +48,9 @@ struct UserLimits {
   }
 };
 
-// As the run's interpreter reports it.
+// Versions that the run's interpreter reports.
 struct Software {
-  bool asked = false;    // false: the workers are not Python programs
+  bool asked = false;    // false: no interpreter to ask, as with an executable or an image
   std::string python;    // "3.11.2"
   std::string torch;     // "2.5.1+cu124"; empty: not installed
   std::string error;     // why nothing is known; empty: success
@@ -65,7 +65,7 @@ struct Software {
   }
 };
 
-// As NVML reports them; a machine without the library has none.
+// The GPUs, as NVML reports them. A machine without NVML's library shows none.
 struct Gpus {
   bool has_library = false;
   std::uint32_t count = 0;
@@ -81,8 +81,8 @@ struct Gpus {
 };
 
 struct NodeFacts {
-  std::string missing;   // script or working directory that does not exist, in words
-  Space disk;            // of the log files, else of the working directory
+  std::string missing;   // script, working directory or image that does not exist, in words
+  Space disk;            // where log files go; without them the working directory
   Space shm;             // /dev/shm
   UserLimits limits;
   std::uint32_t rdma_devices = 0;
@@ -111,6 +111,7 @@ enum class ReachFault : std::uint8_t {
   kOther,
 };
 
+// A peer that a node could not reach.
 struct Unreached {
   NodeId peer;
   ReachFault fault = ReachFault::kOther;

@@ -46,7 +46,7 @@ inline std::unexpected<Error> fail(Errc code, std::string what) {
   return std::unexpected(Error{code, 0, std::move(what)});
 }
 
-// An error whose cause is `os_errno`; appends ": <strerror text>" to `what`.
+// A kOs error whose cause is `os_errno`; appends ": <strerror text>" to `what`.
 std::unexpected<Error> fail_errno(std::string what, int os_errno);
 
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;

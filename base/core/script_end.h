@@ -7,7 +7,7 @@
 namespace robustrun::base {
 
 enum class ScriptEnd : std::uint8_t {
-  kNotSeen,   // it still ran, or nothing is known
+  kNotSeen,   // it still ran, or its progress is unknown
   kReturned,  // its last line had run; threads and exit handlers perhaps had not ended
   kFinished,  // its non-daemon threads had been joined and its exit handlers had run
 };

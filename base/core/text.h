@@ -27,20 +27,20 @@ std::string_view trim(std::string_view text);
 // order: names that differ only in leading zeros compare by their bytes.
 bool natural_less(std::string_view a, std::string_view b);
 
-// The candidate that `word` was most likely meant to be (restricted Damerau-Levenshtein distance,
-// at most a third of the longer word, or one edit in two letters); empty when none is near. The
-// first wins a tie.
+// The candidate that `word` was most likely meant to be, by restricted Damerau-Levenshtein
+// distance: at most a third of the longer word's length, or one edit in two letters. Empty when no
+// candidate is near; of equally near ones the first.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Lower-case hex of any bytes.
 std::string to_hex(std::string_view bytes);
 
-// Control characters, marks of text direction, separators of lines and bytes that are no UTF-8
+// Control characters, marks of text direction, separators of lines and bytes that are not UTF-8
 // become \xNN; the rest is unchanged.
 std::string printable(std::string_view bytes);
-// A JSON string with its quotes; bytes that are no UTF-8 become the four characters \xNN.
+// A JSON string with its quotes; bytes that are not UTF-8 become the four characters \xNN.
 std::string json_string(std::string_view bytes);
-// A JSON array of such strings.
+// A JSON array of strings, each as by json_string().
 std::string json_strings(std::span<const std::string> texts);
 
 // The whole of `text` as a decimal number within T's range, without spaces or a plus sign.

@@ -1,8 +1,8 @@
 #pragma once
-// Python's string.Template(text).safe_substitute(…): torchrun's line prefixes and arguments.
+// As Python's string.Template(text).safe_substitute(…): for torchrun's line prefixes and arguments.
 //
-// $name and ${name} become their value, $$ becomes $, everything else stays as it is. Names are
-// ASCII identifiers. Pure.
+// $name and ${name} become the value of a known name, $$ becomes $, everything else stays as it is.
+// Names are ASCII identifiers. Pure.
 
 #include <span>
 #include <string>

@@ -8,12 +8,12 @@
 
 namespace robustrun::base {
 
-// `text` in lines of at most `width` code points, broken at spaces. A longer word sticks out, so
+// `text` in lines of at most `width` code points, broken at spaces. A longer word stays whole, so
 // that a path can be copied. A number stays with its unit.
 [[nodiscard]] std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
-// The same as one text: all lines have at most `width` - `indent` code points, and all but the
-// first are indented by `indent` blanks. Ends without a newline.
+// As wrap_words(), in one text: each line has at most `width` - `indent` code points, and all lines
+// but the first begin with `indent` blanks. Ends without a newline.
 [[nodiscard]] std::string wrap_indented(std::string_view text, std::size_t width,
                                         std::size_t indent);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Accepts connections of a listening socket, one per turn of the loop, until it is destroyed.
+// Accepts connections of a listening socket, one per turn of the loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -12,12 +12,12 @@ namespace robustrun::base {
 
 class AcceptLoop {
  public:
-  // Closes the socket; `on_peer` is not called any more. Must not be called from within `on_peer`.
+  // Closes the socket; `on_peer` is not called any more. `on_peer` must not destroy this object.
   virtual ~AcceptLoop() = default;
 
   // `listening` must be non-blocking. `on_peer` receives each connection, close-on-exec and
   // non-blocking, on the executor's thread. When no descriptor is free, peers wait in the kernel's
-  // queue and accepting is retried after kAcceptPause. Fails with the errno of registering the
+  // queue and accepting is retried after kAcceptPause. An error has the errno of registering the
   // socket.
   static Result<std::unique_ptr<AcceptLoop>> start(boost::asio::any_io_executor executor,
                                                    Fd listening, std::function<void(Fd)> on_peer);

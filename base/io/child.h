@@ -1,10 +1,11 @@
 #pragma once
-// Long-lived child processes (agents, templates): posix_spawn plus pidfd on an Asio loop.
+// Long-lived child processes (agents, templates), started by posix_spawn(3) and watched through a
+// pidfd on an Asio loop.
 //
-// No SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child reaps only
-// its own process, through its pidfd. Must be spawned from the loop's own thread, because
-// PR_SET_PDEATHSIG in the child counts that thread as its parent.
-// Recipe: posix_spawn(3) with SETSID, SETSIGMASK, SETSIGDEF, closefrom; pidfd_open(2).
+// There is no SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child
+// reaps only its own process. Must be spawned from the loop's own thread, because PR_SET_PDEATHSIG
+// in the child counts that thread as its parent. The child starts with all signals unblocked and
+// with their default actions.
 
 #include <sys/types.h>
 
@@ -28,11 +29,11 @@ struct ChildOptions {
   // The child's descriptor i is a copy of our descriptors[i]; -1, or no entry for 0 to 2, means
   // /dev/null. All others are closed.
   std::vector<int> descriptors;
-  bool new_session = true;
+  bool new_session = true;  // setsid(2)
 };
 
-// pidfd_open(2) and waitid(2) with P_PIDFD, which Child needs: Linux 5.4, or an older kernel whose
-// distributor added them.
+// Whether the kernel has pidfd_open(2) and waitid(2) with P_PIDFD, which Child needs: Linux 5.4, or
+// an older one whose distributor added them.
 [[nodiscard]] bool has_pidfd();
 
 class Child {

@@ -3,10 +3,9 @@
 
 namespace robustrun::base {
 
-// For drills (`robustrun inject`): SIGKILL, as if sent from outside; no destructor or handler runs.
+// SIGKILL, for `robustrun inject`: no destructor or handler runs.
 [[noreturn]] void die_at_once();
 
-// Delivers `signal` as if it had been sent from outside.
 void signal_self(int signal);
 
 }  // namespace robustrun::base

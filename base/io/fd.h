@@ -1,6 +1,6 @@
 #pragma once
-// Owner of one file descriptor. Every descriptor of ours is CLOEXEC (a test walks a child's
-// /proc/self/fd).
+// The owner of one file descriptor, and functions that read and write files. All descriptors made
+// here are CLOEXEC.
 
 #include <cstddef>
 #include <string>
@@ -43,24 +43,24 @@ Status set_nonblocking(int fd, bool on);
 // written.
 Status write_all(int fd, std::string_view bytes);
 enum class Links : unsigned char { kFollow, kRefuse };
-// Reads a regular file of at most `limit` bytes. kLimit: it is longer; nothing is read if its size
-// already shows that. Never waits for a FIFO and never reads a device: kCorrupt for such a `path`,
-// but /dev/null is an empty file. With kRefuse a link is refused: kOs with os_errno ELOOP.
+// Reads a regular file of at most `limit` bytes. kLimit: it is longer. Never waits for a FIFO and
+// never reads a device: kCorrupt for such a `path`, but /dev/null counts as an empty file. With
+// kRefuse a symbolic link is refused: kOs with os_errno ELOOP.
 Result<std::string> read_file(const std::string& path, std::size_t limit,
                               Links links = Links::kFollow);
-// The same for a file that the user names on the command line: a pipe is read, too, as from
-// `<(command)`. kTimeout: nothing came through it for kInputWait (base/io/limits.h).
+// As read_file(), for a file that the user names on the command line: a pipe, as of `<(command)`,
+// is read, too. kTimeout: nothing came through it for kInputWait (base/io/limits.h).
 Result<std::string> read_input(const std::string& path, std::size_t limit);
-// Opens a regular file for reading, CLOEXEC. Never waits for a FIFO or a device: kCorrupt for one.
-// With kRefuse a link is refused, as by read_file().
+// Opens a regular file for reading. Never waits for a FIFO or a device: kCorrupt for such a `path`.
+// With kRefuse a symbolic link is refused, as by read_file().
 Result<Fd> open_regular(const std::string& path, Links links = Links::kFollow);
 // Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
 // the old or the new bytes. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);
-// The same for a file that the user names. A character device, a FIFO or a link into /proc
-// (/dev/stdout) stays and is written in place. kUnavailable: a FIFO without a reader; kTimeout: a
-// reader took nothing for kOutputWait (base/io/limits.h); kInvalidArgument: a block device, whose
-// data would be lost.
+// As write_file_atomically(), for a file that the user names. A character device, a FIFO or a link
+// into /proc (/dev/stdout) stays and is written in place. kUnavailable: a FIFO without a reader;
+// kTimeout: a reader took nothing for kOutputWait (base/io/limits.h); kInvalidArgument: a block
+// device, whose data would be lost.
 Status write_output(const std::string& path, std::string_view bytes, unsigned mode);
 // mkdir -p; every folder that is created gets `mode`, less the umask.
 Status make_directories(const std::string& path, unsigned mode);

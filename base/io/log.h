@@ -1,9 +1,9 @@
 #pragma once
 // robustrun's own log: one line per event on stderr. spdlog stays behind this header.
 //
-// On a terminal: colour and aligned columns (time, level, node, rank, text); elsewhere the same
-// without colour. With LogFormat::kJson one JSON object per line. Synchronous, from any thread. A
-// stderr without a reader costs at most 50 ms once; then lines are dropped and counted.
+// A line has time, level, node, rank and text in aligned columns, on a terminal in colour. With
+// LogFormat::kJson a line is one JSON object. Logging is synchronous and works from any thread. A
+// stderr without a reader delays it once, by at most 50 ms; then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>
@@ -30,21 +30,21 @@ struct LogContext {
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kHuman;
-  LogColour colour = LogColour::kAuto;  // auto: if stderr is a terminal
+  LogColour colour = LogColour::kAuto;  // kAuto: if stderr is a terminal
 };
 
 void configure_log(const LogOptions& options);
-// An agent has no terminal of its own: its lines go to `sink` (and on to the supervisor). It is
-// called on the thread that logs, perhaps once more just after it was replaced; null: none.
+// Lines go to `sink` instead of stderr, as in an agent, whose lines the supervisor shows; null: to
+// stderr. `sink` is called on the thread that logs, perhaps once more just after it was replaced.
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 
-// Also passes every line that goes to stderr, with its newline, to `copy` (null: stops that).
-// `copy` must not log.
+// Passes every line that goes to stderr also to `copy`, with its newline; null: no more. `copy`
+// must not log.
 void copy_log(std::function<void(std::string_view line)> copy);
 
-// Whether the last bytes that others wrote to stderr do not end with '\n'. The next line then
-// begins on a line of its own, which sets this back.
+// `in_line`: other output on stderr has ended within a line. The next log line then begins with a
+// newline and resets this.
 void set_stderr_in_line(bool in_line);
 [[nodiscard]] bool is_stderr_in_line();
 

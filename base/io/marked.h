@@ -1,6 +1,6 @@
 #pragma once
-// Our processes that are identified by environment variables, wherever they are in the process
-// tree: they have lost their supervisor and agent.
+// Kills processes of robustrun that have lost their supervisor and agent. Environment variables
+// identify them, wherever they are in the process tree.
 
 #include <chrono>
 #include <string>

@@ -1,11 +1,11 @@
 #pragma once
 // A unix stream socket that answers messages of this user's processes: a worker's questions to its
-// agent, a user's orders to a running supervisor. On the owner's loop.
+// agent, a user's orders to a running supervisor. It runs on the loop of `executor`.
 //
 // A message is a length (4 bytes, little endian) and its bytes, in both directions. Each message
-// gets one answer, in order, and a connection may carry many. The socket is 0600, and SO_PEERCRED
-// refuses peers of other users. A peer that sends too much, or stops in the middle of a message,
-// loses its connection; no other connection is affected.
+// gets one answer, in order, and a connection may carry many. The socket has mode 0600, and peers
+// of other users are refused (SO_PEERCRED). A peer that sends too much, or stops in the middle of a
+// message, loses its connection; no other connection is affected.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -24,11 +24,11 @@ class RequestSocket {
  public:
   struct Limits {
     std::size_t message_bytes_max = 0;
-    std::size_t connections_max = 0;   // at a time; one more is closed
-    Nanos message_time{};  // from the first to the last byte of a message, either way
+    std::size_t connections_max = 0;  // at a time; a further connection is closed
+    Nanos message_time{};  // longest time between first and last byte of a message, in or out
   };
-  // To be called once, immediately or later. When the connection is gone, nothing is written, and
-  // `sent` is called at once.
+  // Answers one message. To be called once, immediately or later. When the connection is gone,
+  // nothing is written, and `sent` is called at once.
   class Reply {
    public:
     using Write = std::function<void(std::string answer, std::function<void()> sent, Fd passed)>;
@@ -51,15 +51,15 @@ class RequestSocket {
   struct Handlers {
     std::function<void(std::string_view message, Reply reply)> on_message;
     std::string too_long;  // the answer to a message over the limit
-    std::string too_many;  // what a peer over the limit gets before it is closed; may be empty
+    std::string too_many;  // the answer to a connection over the limit; may be empty
   };
 
-  // Creates the socket `path` (at most 107 bytes; what is there is replaced) and serves it.
+  // Creates the socket `path` (at most 107 bytes; an existing file is replaced) and serves it.
   static Result<std::unique_ptr<RequestSocket>> open(boost::asio::any_io_executor executor,
                                                      const std::string& path, Limits limits,
                                                      Handlers handlers);
-  // Closes all connections and removes `path`; afterwards no answer is written, and no on_message
-  // is called. `sent` of an answer still is: of one that is being written, and of one given later.
+  // Closes all connections and removes `path`. Afterwards no answer is written and on_message is
+  // not called, but `sent` still is, for an answer that is being written and for a later one.
   virtual ~RequestSocket() = default;
 };
 

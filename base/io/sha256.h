@@ -13,7 +13,7 @@ namespace robustrun::base {
 // 32 raw bytes; to_hex() of base/core/text.h makes them readable.
 [[nodiscard]] std::string sha256(std::string_view bytes);
 
-// The same for bytes that come in pieces.
+// SHA-256 of bytes that come in pieces.
 class Sha256 {
  public:
   Sha256();

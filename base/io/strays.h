@@ -1,13 +1,14 @@
 #pragma once
-// For a process that adopts orphans (a subreaper): kills what dead children left behind.
+// For a process that adopts orphans (a subreaper): kills the processes that dead children left
+// behind.
 //
-// A child of this process is an orphan if it is not in `known` and was not there before
-// become_subreaper(). Orphans and their whole trees get SIGKILL and are reaped. Known children are
-// neither signalled nor reaped, and only descendants are ever signalled: a direct child keeps its
-// pid until this process reaps it; deeper ones are signalled through a pidfd after their ancestry
-// was checked. A tree that keeps forking is stopped (SIGSTOP) from the top before it is killed. No
-// heap and no exceptions, because the shim is built from the same file.
-// PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
+// A child of this process is an orphan unless it is in `known`, is a SparedChild, or was there
+// before become_subreaper(). Orphans and their whole trees get SIGKILL and are reaped. Known
+// children are neither signalled nor reaped, and only descendants are signalled: a direct child
+// keeps its pid until this process reaps it; a deeper one is signalled through a pidfd after its
+// ancestry was checked. A tree that keeps forking is stopped (SIGSTOP) from the top before it is
+// killed. The code uses no heap and no exceptions, because the shim is built from the same file.
+// See PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
 
 #include <sys/types.h>
 
@@ -20,14 +21,14 @@
 
 namespace robustrun::base {
 
-// From now on orphaned descendants are reparented to this process. Children that it already has
-// (started by a shell before exec) are not ours to kill and are left alone.
+// From now on orphaned descendants are reparented to this process. Children that it already has (a
+// shell started them before its exec) are never killed.
 void become_subreaper();
 
-// A child that is not an orphan although it is not in `known`: a short helper program, started by
-// any thread (base/io/tool.h). Construct this before starting the child: sweeps are then held back
-// until is() names its pid, and spare that pid until this is destroyed. Beyond kSparedMax at a time
-// there is no protection.
+// Protects a short helper program, which any thread may start (base/io/tool.h), from sweeps.
+// Construct a SparedChild before starting the program: sweeps kill nothing until is() names its
+// pid, and spare that pid until the SparedChild is destroyed. Beyond kSparedMax at a time there is
+// no protection.
 inline constexpr std::size_t kSparedMax = 32;
 class SparedChild {
  public:
@@ -47,8 +48,8 @@ enum class StraySweep {
   kStuck,  // given up: the rest does not die (uninterruptible sleep) or forks too fast
 };
 
-inline constexpr std::chrono::seconds kStrayStuckAfter{2};  // without any death
-inline constexpr std::chrono::seconds kStrayGiveUpAfter{30};  // despite deaths
+inline constexpr std::chrono::seconds kStrayStuckAfter{2};  // kStuck: no death for this long
+inline constexpr std::chrono::seconds kStrayGiveUpAfter{30};  // kStuck: in any case
 
 class StrayKiller {
  public:
@@ -61,11 +62,11 @@ class StrayKiller {
   };
 
   // Does one bounded piece of work and never waits: below 1 ms for ordinary trees, about 10 ms for
-  // a fork bomb of a thousand processes. After kDone or kStuck the next call starts a new sweep.
-  // Time limits count from its first call.
+  // a fork bomb of a thousand processes. `now`: monotonic. After kDone or kStuck the next call
+  // starts a new sweep.
   StraySweep sweep(std::span<const pid_t> known, Nanos now, ReapSink* sink = nullptr);
 
-  // Number of reaped processes that SIGKILL ended.
+  // Number of reaped processes that SIGKILL ended, over all sweeps.
   [[nodiscard]] unsigned killed() const { return killed_; }
   // After kStuck: one of the processes that are left.
   [[nodiscard]] pid_t survivor() const { return survivor_; }
@@ -86,7 +87,8 @@ class StrayKiller {
   pid_t survivor_ = 0;
 };
 
-// The same with one StrayKiller for the whole process, for callers that need only the outcome.
+// StrayKiller::sweep() with one StrayKiller for the whole process, for callers that need only the
+// outcome.
 inline StraySweep kill_strays(std::span<const pid_t> known) {
   static StrayKiller killer;
   return killer.sweep(known, SystemClock().now());

@@ -1,8 +1,8 @@
 #pragma once
 // One deadline at a time, on the loop.
 //
-// Unlike an Asio timer's, its handler is never called late: not after cancel(), not after another
-// after(), not once the timer is destroyed. The handler may destroy the timer.
+// The handler is never called after cancel(), after another after(), or once the timer is
+// destroyed; an Asio timer may call its handler then. The handler may destroy the timer.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
-// Runs short helper programs (an interpreter queried for a fact, numactl, scontrol) to the end,
-// with a deadline and captured output. Boost.Process stays behind this header.
+// Runs short helper programs (an interpreter queried for a fact, scontrol) to the end, with a
+// deadline and captured output. Boost.Process stays behind this header.
 
 #include <chrono>
 #include <string>
@@ -15,7 +15,7 @@ namespace robustrun::base {
 struct ToolResult {
   ExitStatus status;
   std::string out;  // at most kToolOutputBytesMax; the rest is read and dropped
-  std::string err;  // at most kToolErrorBytesMax, likewise
+  std::string err;  // at most kToolErrorBytesMax; the rest is read and dropped
 };
 
 // A line of sinfo for each of 25,000 hosts in four partitions is 8 MiB.
@@ -23,15 +23,15 @@ inline constexpr std::size_t kToolOutputBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kToolErrorBytesMax = std::size_t{1} << 20;
 
 // Blocks: call it before the loop runs, or from the blocking pool. `input` becomes the tool's
-// standard input. kNotFound: `argv[0]` (absolute path) is not an executable file. kTimeout: the
-// deadline passed, or `stop_fd` (-1: none) became readable; the tool is then killed with its
-// process group.
+// standard input. The tool inherits the environment. kNotFound: `argv[0]` (absolute path) is not an
+// executable file. kTimeout: the deadline passed, or `stop_fd` (-1: none) became readable; the tool
+// is then killed with its process group.
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
                             std::chrono::milliseconds deadline, std::string_view input = {},
                             int stop_fd = -1);
 
 // The absolute path of `name` on `path` (a PATH value); kNotFound when no folder there has it. A
-// `name` with a slash is not searched for: it is a path.
+// `name` with a slash is itself a path; kNotFound when it is not an executable file.
 Result<std::string> find_executable(const std::string& name, const std::string& path);
 
 }  // namespace robustrun::base

@@ -2,8 +2,8 @@
 // A child process that costs its parent no descriptor, for parents with many children.
 //
 // The owner learns by other means that the child may have ended (its channel closed) and then calls
-// poll_exit(). As with base/io/child.h, spawn it from the loop's own thread, and let no other code
-// in this process reap it.
+// poll_exit(). The loop's own thread must spawn the child, because PR_SET_PDEATHSIG counts that
+// thread as its parent, and no other code in this process may reap it.
 
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ namespace robustrun::base {
 class UnwatchedChild {
  public:
   static Result<UnwatchedChild> spawn(const ChildOptions& options);
-  // A process that was reparented to this one, a subreaper, and is not reaped yet.
+  // Owns a process that was reparented to this process, a subreaper, and is not reaped yet.
   static UnwatchedChild adopt(pid_t pid) { return UnwatchedChild(pid); }
   UnwatchedChild(UnwatchedChild&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
   UnwatchedChild& operator=(UnwatchedChild&& other) noexcept {

@@ -49,7 +49,7 @@ enum class Command : std::uint8_t {
 struct Choice {
   Command command = Command::kRun;
   std::span<const std::string> argv;  // the caller's memory, without the subcommand's name
-  std::string passed_over;  // a file of the subcommand's name is not started, and why; or empty
+  std::string passed_over;  // why a program of the subcommand's name is not started; else empty
 };
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
@@ -98,7 +98,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
 int policy_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun update [RUN]`: new code, variables or arguments for an active run.
 int update_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun replay [options] [SCRIPT...]`: which machine makes a job go wrong.
+// `robustrun replay [options] [SCRIPT...]`: finds the machine that computes wrongly.
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: the simulated ETTR of a job on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
@@ -114,7 +114,7 @@ int ls_command(std::span<const std::string> argv, const Surroundings& around);
 int logs_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun rm RUN...`: removes runs that ended.
 int rm_command(std::span<const std::string> argv, const Surroundings& around);
-// The descriptor on which a process started by robustrun finds its channel.
+// The descriptor that is the channel of a process started by robustrun.
 inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd or, with
 // --stdin-credential, with a line on standard input that holds the address to connect to.

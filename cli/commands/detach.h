@@ -2,8 +2,9 @@
 // --detach: a run that continues after its command has returned.
 //
 // The supervisor is a process in a session of its own: `robustrun detached run ARGS…` or `…
-// detached resume RUN`. Until the run begins it writes to our descriptors 1 and 2; on descriptor 3,
-// a socket, it announces the run's directory. The command shows its console until all workers run.
+// detached resume RUN`. Until the run begins, the supervisor writes to our descriptors 1 and 2; on
+// descriptor 3, a socket, it announces the run's directory. This command shows the run's console
+// until all workers run.
 
 #include <span>
 #include <string>
@@ -18,8 +19,8 @@ inline constexpr const char* kDetachedWord = "detached";
 // `subcommand`: "run" or "resume"; `argv`: its arguments. Prints the run's name on standard output
 // and returns 0 once all workers run, or if the run has begun but its supervisor cannot be reached,
 // or if it has ended with 0. Otherwise prints no name, and returns the exit code of the run, or of
-// the failure to start it. Everything else goes to standard error, without information lines if
-// `quiet`. A signal meanwhile (Ctrl-C) ends the run.
+// the failure to start it. All other output goes to standard error; `quiet`: without information
+// lines. A signal meanwhile (Ctrl-C) ends the run.
 int start_detached(const std::string& subcommand, std::span<const std::string> argv,
                    const Surroundings& around, bool quiet = false);
 

@@ -1,12 +1,12 @@
 #pragma once
-// The files of a hung job, of any kind, as one snapshot of all ranks: progress records, dumps of
-// the Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for `read`, which the
-// caller passes.
+// Reads the files of a hung job into one snapshot of all ranks: progress records, dumps of the
+// Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for `read`, which the caller
+// passes.
 //
 // A dump does not hold its rank: torch appends the rank to the file name. gloo does not list a
-// group's members: the ranks that have used the group count, and all ranks for the default group.
-// The time of a dump is unknown, too (files are copied): ages are relative to the newest time in
-// any dump. A dump without entries means that its rank recorded nothing, and nothing more.
+// group's members: the ranks that have used a group count as its members, and all ranks as members
+// of the default group. The time of a dump is unknown, too (files are copied): ages are relative to
+// the newest time in any dump. A dump without entries means only that its rank recorded nothing.
 
 #include <cstdint>
 #include <functional>
@@ -32,8 +32,8 @@ struct Gathered {
 // never all in memory at once.
 using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
-// Errors name the file: it was named by the user and is of no known kind or unreadable, its rank is
-// unknown, two files have the same rank, or no file is usable.
+// Errors: a file that the user named is unreadable or of no known kind, the rank of a dump is
+// unknown, two files have the same rank, or no file is usable. A text about one file names it.
 [[nodiscard]] base::Result<Gathered> gather(const std::vector<NamedFile>& files,
                                             const ReadFile& read);
 

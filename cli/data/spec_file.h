@@ -11,7 +11,7 @@
 namespace robustrun::cli {
 
 // `path` is for messages alone. Errors are "PATH:LINE:COLUMN: what", or "PATH: what" if they
-// concern the whole.
+// concern the whole specification.
 [[nodiscard]] base::Result<loader::Spec> parse_data_spec(std::string_view text,
                                                          const std::string& path);
 

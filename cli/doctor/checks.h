@@ -1,8 +1,8 @@
 #pragma once
 // The rules of `robustrun doctor`: each makes one line from the facts. Pure.
 //
-// kWarn: runs work, but without something, or a limit is low. kBad: runs, or what this machine is
-// for, will fail. kAbsent: optional and not here; such lines have no advice.
+// kWarn: runs work, but a feature is missing or a limit is low. kBad: runs will fail, or hardware
+// of this machine does not work. kAbsent: optional and not here; such checks have no advice.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ struct Check {
   CheckState state = CheckState::kOk;
   std::string found;
   std::string advice;  // what to do; empty: nothing
-  // Where `found` holds readings: what hosts are compared by if all is well; empty: `found`.
+  // If `found` has readings: the text by which hosts are compared when all is well; empty: `found`.
   std::string kind = {};
 };
 

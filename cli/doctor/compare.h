@@ -1,6 +1,6 @@
 #pragma once
-// How `robustrun doctor --hosts` shows the checks of several hosts: what fails or differs is shown
-// for each host; of what is ok and alike everywhere, only the names. Pure.
+// How `robustrun doctor --hosts` shows the checks of several hosts. Checks that fail or differ are
+// shown with their hosts; checks that are ok and alike everywhere only by name. Pure.
 
 #include <span>
 #include <string>
@@ -10,15 +10,15 @@
 namespace robustrun::cli {
 
 // A block for each check that warns, fails or differs, with a line for each outcome: the worst
-// first, with advice, and the hosts as ranges. Below them: the hosts that did not answer; the names
-// of checks that are ok and alike everywhere; the names of those that no host has; how many hosts
-// are bad.
+// first, with advice, and the hosts as ranges. Below the blocks: the hosts that did not answer, the
+// names of checks that are ok and alike everywhere, the names of checks that are absent everywhere,
+// and the bad hosts.
 [[nodiscard]] std::string survey_text(std::span<const HostChecks> hosts, int columns, bool colour);
 
-// An array: for each host what doctor_json() prints, or {"host": …, "error": …}.
+// An array with the doctor_json() of each host, or {"host": …, "error": …}.
 [[nodiscard]] std::string survey_json(std::span<const HostChecks> hosts);
 
-// Something is bad on a host, or a host did not answer.
+// Whether a check is bad or the host did not answer.
 [[nodiscard]] bool is_bad(const HostChecks& host);
 
 }  // namespace robustrun::cli

@@ -1,6 +1,6 @@
 #pragma once
 // Collects the facts of `robustrun doctor` from this machine: reads files, and runs programs, each
-// with a deadline (limits.h). Blocks for the sum of them at worst. Changes nothing.
+// with a deadline (limits.h). Blocks for the sum of these deadlines at worst. Changes nothing.
 
 #include "cli/doctor/facts.h"
 #include "cli/options/surroundings.h"
@@ -9,7 +9,7 @@ namespace robustrun::cli {
 
 [[nodiscard]] Facts gather_facts(const Surroundings& around);
 
-// Takes python.answer apart, into version, torch and nccl.
+// Fills version, torch and nccl from python.answer.
 void read_python_answer(PythonFacts& python);
 
 // MemTotal and MemAvailable of /proc/meminfo.

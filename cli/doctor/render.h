@@ -11,15 +11,16 @@
 
 namespace robustrun::cli {
 
-// A line per check with its advice below it, then what is absent, then the count of what is not ok.
+// A line per check with its advice below, then the names of absent checks, then the numbers of bad
+// checks and warnings.
 [[nodiscard]] std::string doctor_text(std::span<const Check> checks, int columns, bool colour);
 
 // "not here: FUSE, munge"; further lines begin below the first name.
 [[nodiscard]] std::string titled_list(std::string_view title, const std::vector<std::string>& names,
                                       std::size_t columns);
-// The lines below `found`; empty without advice.
+// The advice as a line below `found`; empty without advice.
 [[nodiscard]] std::string advice_lines(const Check& check, std::size_t columns);
-// The state's word in a column of its own, in its colour.
+// The state's word, padded to the width of its column.
 [[nodiscard]] std::string state_column(CheckState state, bool colour);
 inline constexpr std::size_t kCheckTextColumn = 24;  // where `found` begins
 

@@ -3,8 +3,8 @@
 // (launcher/ssh/errand.h), so request and answer have no version. Pure but for
 // answer_doctor_request().
 //
-// The host's checks see what a run started from here would see there: the variables that name the
-// interpreter and NCCL's profiler are the asking user's, all others the host's own.
+// The variables that name the interpreter and NCCL's profiler are the asking user's, as in a run
+// that is started from here; all others are the host's own.
 
 #include <string>
 #include <string_view>
@@ -24,11 +24,11 @@ struct DoctorRequest {
 [[nodiscard]] DoctorRequest doctor_request(const Surroundings& around);
 [[nodiscard]] std::string write_doctor_request(const DoctorRequest& request);
 [[nodiscard]] base::Result<DoctorRequest> read_doctor_request(std::string_view text);
-// `around` with the request's variables in place of its own.
+// Returns `around` with the request's variables in place of its own.
 [[nodiscard]] Surroundings looked_around_for(const DoctorRequest& request, Surroundings around);
 
 [[nodiscard]] std::string write_doctor_answer(const std::vector<Check>& checks);
-// Every text is made safe to show.
+// Makes every text safe to show.
 [[nodiscard]] base::Result<std::vector<Check>> read_doctor_answer(std::string_view text);
 
 // `robustrun agent --doctor`: reads a request from standard input and prints the answer. Returns

@@ -13,11 +13,12 @@ namespace robustrun::cli {
 
 struct HostChecks {
   std::string host;           // as the user named it
-  std::string error;          // why there are no checks; empty: there are
-  std::vector<Check> checks;  // in the order of the screen
+  std::string error;          // why there are no checks; empty: there are some
+  std::vector<Check> checks;  // in the order in which they are shown
 };
 
-// In the order of `hosts`. Blocks until each has answered or its deadlines have passed.
+// Answers in the order of `hosts`. Blocks until each host has answered or its deadlines have
+// passed. From then on this process ignores SIGPIPE.
 [[nodiscard]] std::vector<HostChecks> survey_hosts(const Surroundings& around,
                                                    const std::vector<launcher::Host>& hosts,
                                                    launcher::SshOptions ssh);

@@ -6,9 +6,9 @@
 
 namespace robustrun::cli {
 
-// Absolute paths of the shim, the GPU probe, both libraries and our Python package, below the
-// prefix of `executable` (PREFIX/bin/robustrun); only those that exist. `serves_images`: and of
-// robustrun-blocks, which is large.
+// The absolute paths of these files, if they exist below the prefix of `executable`
+// (PREFIX/bin/robustrun): the shim, the GPU probe, both libraries and our Python package; with
+// `serves_images` also robustrun-blocks, which is large.
 [[nodiscard]] std::vector<std::string> installed_files(const std::string& executable,
                                                        bool serves_images);
 

@@ -7,7 +7,7 @@
 
 namespace robustrun::cli {
 
-// Replaces the file, and says on stderr what was written. kInvalidArgument: it cannot be written.
+// Replaces the file, and reports that on stderr. kInvalidArgument: it cannot be written.
 [[nodiscard]] base::Status write_output(const std::string& path, const std::string& bytes);
 
 }  // namespace robustrun::cli

@@ -9,7 +9,7 @@
 
 namespace robustrun::cli {
 
-// `shell`: "bash" or "zsh". Under a name of torchrun's there are no subcommands.
+// `shell`: "bash" or "zsh". If `program_name` is one of torchrun's names, there are no subcommands.
 [[nodiscard]] std::string completion_script(std::string_view shell, std::string_view program_name);
 
 [[nodiscard]] std::string bash_completion(std::string_view program_name);

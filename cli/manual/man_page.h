@@ -5,7 +5,7 @@
 
 namespace robustrun::cli {
 
-// docs/robustrun.1
+// The text of docs/robustrun.1.
 [[nodiscard]] std::string man_page();
 
 }  // namespace robustrun::cli

@@ -1,6 +1,6 @@
 #pragma once
-// The hosts of a batch job of PBS, Grid Engine or LSF: its variables name them. How they are
-// reached and what else the system knows of the job: launcher/allocation/. Slurm has
+// The hosts of a batch job of PBS, Grid Engine or LSF, as its variables name them.
+// launcher/allocation/ reaches the hosts and asks the system about the job. For Slurm see
 // cli/nodes/slurm.h.
 //
 //   PBS          PBS_JOBID, PBS_NODEFILE: a file with a host name on each line, once per slot
@@ -8,7 +8,7 @@
 //   LSF          LSB_JOBID, LSB_DJOB_HOSTFILE: a file as PBS's; or LSB_MCPU_HOSTS: "HOST SLOTS …"
 //
 // Sources: qsub(1B) of PBS Professional and of Torque; sge_pe(5); LSF's environment variable
-// reference. Slots are processors at most sites, so they are no number of workers.
+// reference. At most sites slots are processors, so they do not give the number of workers.
 //
 // Reads the files through Surroundings::machine; pure otherwise.
 
@@ -32,11 +32,13 @@ struct BatchHosts {
   std::string warning;                // the system's programs are missing; empty: they are there
 };
 
-// The first system of which all variables are set, in the order above. A task of a parallel start
-// (mpirun, pbsdsh) has none: the run would start once per task. Errors are whole sentences.
+// Finds the first system, in the order above, whose variables are all set. Finds none in a task of
+// a parallel start (mpirun, pbsdsh), because the run would start once per task. Errors are whole
+// sentences.
 [[nodiscard]] base::Result<BatchHosts> plan_batch_hosts(const Settings& settings,
                                                         const Surroundings& around);
-// The job that this process is in, whatever options name; kNone: in none, or one without hosts.
+// The job that contains this process, whatever the options name; kNone: there is no job, or it
+// names no hosts.
 [[nodiscard]] launcher::BatchJob batch_job_of(const Surroundings& around);
 
 }  // namespace robustrun::cli

@@ -1,6 +1,6 @@
 #pragma once
-// Takes hosts that failed earlier runs last. Reads the notes through Surroundings::machine; pure
-// otherwise.
+// Moves hosts that failed earlier runs to the end of a run's hosts. Reads the notes through
+// Surroundings::machine; pure otherwise.
 
 #include <string>
 
@@ -11,7 +11,7 @@
 
 namespace robustrun::cli {
 
-// The folder of the notes: `asked`, or for "auto" robustrun/nodes in $XDG_STATE_HOME or
+// The folder of the notes about hosts: `asked`, or for "auto" robustrun/nodes in $XDG_STATE_HOME or
 // ~/.local/state. Empty for "off", and without a home directory.
 [[nodiscard]] std::string history_folder(const std::string& asked, const Surroundings& around);
 

@@ -11,7 +11,8 @@
 
 namespace robustrun::cli {
 
-// Blocks until the file exists, for at most `wait`. kPermission: other users could have written it.
+// Blocks until the file exists, for at most `wait`. kTimeout: it did not appear; kPermission: other
+// users could have written it.
 [[nodiscard]] base::Result<wire::Credential> await_join_token(const std::string& path,
                                                               base::Nanos wait);
 

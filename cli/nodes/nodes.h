@@ -30,8 +30,8 @@ using supervisor::RankRange;
 // Why a node that was started by hand may join.
 enum class Trust : std::uint8_t {
   kSecret,  // it knows NodesPlan::secret
-  kMunge,   // munge proves that it is of the same user
-  kNone,    // --insecure-rdzv, or torchrun's way
+  kMunge,   // munge proves that its process is of the same user
+  kNone,    // no proof: --insecure-rdzv, or as torchrun
 };
 
 struct NodesPlan {
@@ -46,7 +46,7 @@ struct NodesPlan {
   // In rank order, spares last. kProcesses: as named, or else generated names; kRendezvous: empty;
   // kLocal: empty, or this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
   std::vector<launcher::Host> hosts;
-  std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in their order
+  std::vector<launcher::Host> unused;  // more than --nnodes and --spares need, in their order
   std::uint32_t min_nodes = 1;
   std::uint32_t max_nodes = 1;
   std::uint32_t spares = 0;
@@ -60,7 +60,7 @@ struct NodesPlan {
   std::string secret;  // the bytes of --secret-file; empty in a task of an srun
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
-  launcher::BatchJob batch;  // the job of PBS, LSF or Grid Engine in which this is; empty id: none
+  launcher::BatchJob batch;  // of PBS, LSF or Grid Engine, if its hosts are used; empty id: none
   std::uint32_t replace = 0;  // kSlurm: nodes that may be asked for in place of lost ones
   std::uint32_t gpus_per_node = 0;  // from Slurm, without --nproc-per-node; 0: none
   std::string interface;  // --iface
@@ -69,7 +69,7 @@ struct NodesPlan {
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};
   std::optional<base::Nanos> last_call;  // kRendezvous: last_call_timeout of --rdzv-conf
-  std::set<std::string> offenders;  // of `hosts`, by name (supervisor/core/status/node_standing.h)
+  std::set<std::string> offenders;  // names of repeat offenders among `hosts`
   std::string history;  // folder for notes about the hosts; empty: none are kept
   bool fold_lines = false;
   std::vector<RankRange> shown_ranks;  // ascending and disjoint; empty: all

@@ -1,13 +1,12 @@
 #pragma once
-// Where the nodes of a run meet, which of them is this one, and MASTER_ADDR and MASTER_PORT
+// Where the nodes of a run meet, whether this node leads, and MASTER_ADDR and MASTER_PORT
 // (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
-// If the same command is started on every node, one node leads: the one that has the endpoint's
-// address. But with the backend static and --node-rank it is node 0, and with c10d is_host of
-// --rdzv-conf decides if it is given. With c10d the leader's supervisor listens on the endpoint's
-// port, where torchrun has its store. With static that port is MASTER_PORT and belongs to the
-// workers; the supervisor listens on the next one (for 65535, the one before), so every node knows
-// it without asking.
+// If the same command is started on every node, one node leads: with static and --node-rank, node
+// 0; with c10d and is_host in --rdzv-conf, the node where that is true; otherwise the node that has
+// the endpoint's address. With c10d the leader's supervisor listens on the endpoint's port, where
+// torchrun has its store. With static that port is MASTER_PORT and belongs to the workers; the
+// supervisor listens on the next port (for 65535, the one before), which every node can compute.
 
 #include <cstdint>
 #include <optional>
@@ -31,7 +30,8 @@ struct Rendezvous {
   std::vector<std::string> warnings;
 };
 
-// The machines of a run: this one; those that are named; those that are started by hand.
+// kHere: the run's nodes are on this machine. kHosts: on hosts that are named or that Slurm gives.
+// kMeeting: they are started by hand.
 enum class Where : std::uint8_t { kHere, kHosts, kMeeting };
 
 [[nodiscard]] base::Result<Rendezvous> plan_rendezvous(const Settings& settings,
@@ -45,13 +45,13 @@ struct Endpoint {
 // host, host:port, [v6], [v6]:port; the error is a cause without a subject.
 [[nodiscard]] base::Result<Endpoint> parse_endpoint(std::string_view text);
 
-// Several nodes that are started by hand and meet at an endpoint.
 inline constexpr const char* kNoRunId = "none";  // torchrun's default for --rdzv-id
 
+// Several nodes that are started by hand and meet at an endpoint.
 struct Meeting {
   enum class Part : std::uint8_t {
     kHost,  // the supervisor is here
-    kGuest,  // it is elsewhere
+    kGuest,  // the supervisor is elsewhere
     kEither,  // here, unless another process of this machine has the port
   };
   Part part = Part::kGuest;

@@ -1,8 +1,8 @@
 #pragma once
-// What Slurm's variables make of a run: an allocation whose nodes get their agents by srun, or one
-// task of a step with one robustrun per node.
+// Reads from Slurm's variables how a run starts: in an allocation, whose nodes get their agents by
+// srun, or as one task of a step with one robustrun per node.
 //
-// Pure: docs/internals/slurm.md, section 1, lists the variables. Nothing is guessed from host
+// Pure. docs/internals/slurm.md, section 1, lists the variables. Nothing is guessed from host
 // names.
 
 #include <cstdint>

@@ -23,7 +23,7 @@ namespace robustrun::cli {
 // --replace and --replace-with: sets plan.replace and plan.slurm.replacement.
 [[nodiscard]] base::Status plan_replacements(const Settings& settings, NodesPlan& plan);
 
-// The tasks of a step as nodes: counts, part, and the join token file.
+// Makes the tasks of a step the nodes of the run: sets counts, part, and the join token file.
 [[nodiscard]] base::Status plan_step(const Settings& settings, const Surroundings& around,
                                      const SlurmPlan& slurm, NodesPlan& plan);
 

@@ -1,6 +1,6 @@
 #pragma once
 // Splits a command that was given as one text into an argument vector. Quotes and backslashes work
-// as in a shell; nothing else does, and no shell is run.
+// as in a shell; all other characters stand for themselves.
 
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 // Reads a job's TOML file, checked against the options table. Pure.
 //
 // Keys are option names with underscores (dashes are accepted) at the top level, and `script` and
-// `args`. Errors name the file, nearly all also line, column and key; that of an unknown key names
+// `args`. Errors name the file and, but for a few, line, column and key; for an unknown key also
 // the nearest valid one.
 
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 // The text of the help pages: one per subcommand, one per group of options. Data only; help_text.h
-// renders it.
+// renders them.
 
 #include <optional>
 #include <span>
@@ -19,7 +19,7 @@ inline constexpr std::string_view kShadowed =
     "A script named like a subcommand, in this directory, is started instead, unless another user "
     "put it there.";
 
-// Of options.
+// Where values of options come from.
 inline constexpr std::string_view kValues =
     "The value of an option comes from the command line, else from the environment "
     "(PET_<NAME> for torchrun's options, marked *, and ROBUSTRUN_<NAME> for the others), else from "
@@ -28,24 +28,24 @@ inline constexpr std::string_view kValues =
     "with underscores and abbreviated. Times are seconds, or 200ms, 90s, 15m, 2h.";
 
 // `text` is in blocks with an empty line between them. A block that begins with "usage:" is printed
-// as it is. Elsewhere, a line that begins with two blanks is a row: a name, two blanks or more, its
-// meaning, which may go on in lines that are indented further. All other lines are prose. A block
-// "@TOPIC" stands for the options of a group, "@faults" for the kinds of faults of `inject`.
+// as it is. Elsewhere, a line that begins with two blanks is a row: a name, two blanks or more, and
+// its meaning, which may continue in lines with more indentation. All other lines are prose. A
+// block "@TOPIC" stands for the options of a group, "@faults" for the kinds of faults of `inject`.
 struct CommandPage {
   std::string_view name;
   std::string_view summary;  // one line in the list of subcommands
   std::string_view text;
 };
 
-// In the order of the list.
+// In the order of the list of subcommands.
 [[nodiscard]] std::span<const CommandPage> command_pages();
 [[nodiscard]] const CommandPage* find_command_page(std::string_view name);
 
-// What `robustrun help TOPIC` takes besides the subcommands: options of a run, by group.
+// A group of options, which `robustrun help TOPIC` shows.
 struct GroupPage {
   Group group;
   std::string_view topic;
-  std::string_view summary;  // one line in the list of groups; empty: of one subcommand alone
+  std::string_view summary;  // in the list of groups; empty: not listed, of one subcommand
   std::string_view example;
 };
 

@@ -11,17 +11,17 @@
 
 namespace robustrun::cli {
 
-// "usage: robustrun [options] SCRIPT [ARGS...]", one line without its end.
+// "usage: robustrun [options] SCRIPT [ARGS...]", without a newline.
 [[nodiscard]] std::string usage_line(std::string_view program_name);
 
 // The first page: usage, the options used most, all groups and subcommands; at most
 // kFirstHelpLinesMax lines in 80 columns.
 [[nodiscard]] std::string first_help(int columns);
 
-// " [30; as torchrun: 0]"; empty without a default.
+// A default as help shows it: " [30; as torchrun: 0]"; empty without a default.
 [[nodiscard]] std::string default_note(const Option& row);
 
-// Every option of a run.
+// All options of a run, by group.
 [[nodiscard]] std::string options_help(std::string_view program_name, int columns);
 
 // What `robustrun help TOPIC` prints: for a subcommand, a group, "values", "torchrun" or "all".
@@ -31,11 +31,11 @@ namespace robustrun::cli {
 
 // The page of a subcommand, which must exist.
 [[nodiscard]] std::string command_help(std::string_view subcommand, int columns);
-// Its lines "usage: ...", with a newline at the end.
+// The lines "usage: ..." of a subcommand, which must exist, with a newline at the end.
 [[nodiscard]] std::string command_usage(std::string_view subcommand);
 [[nodiscard]] std::vector<std::string> command_names();
 
-// docs/cli.md
+// The text of docs/cli.md.
 [[nodiscard]] std::string help_markdown();
 
 }  // namespace robustrun::cli

@@ -25,9 +25,9 @@ inline constexpr std::size_t kFaultTextBytesMax = 300;
 inline constexpr std::size_t kRungsMax = 16;  // per ladder of the policy
 inline constexpr std::uint32_t kStepTimesMax = 1000;
 inline constexpr std::uint32_t kPoisonStepsMax = 1'000'000;  // after loading a checkpoint
-inline constexpr std::uint32_t kReplayUnitMax = 65'536;  // [replay] unit
+inline constexpr std::uint32_t kReplayUnitMax = 65'536;  // of `unit` in [replay]
 inline constexpr std::int64_t kXidMax = 999'999;
-// robustrun replay: default time limit of a group's run, and the time after it until it is killed.
+// robustrun replay: the default time limit of a group's run, and how much later a run is killed.
 inline constexpr std::chrono::minutes kReplayLimit{10};
 inline constexpr std::chrono::minutes kReplayGrace{2};
 inline constexpr std::size_t kLineMetricsMax = 16;  // the capacity of a progress record
@@ -47,38 +47,39 @@ inline constexpr int kRunDirectoryTries = 8;           // names tried until one 
 inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 * 3600;
 // Time for an interpreter to import torch and count devices, perhaps from a slow file system.
 inline constexpr std::chrono::seconds kDeviceQueryMax{60};
-inline constexpr std::chrono::seconds kAccelerateMax{120};  // the same for accelerate
+inline constexpr std::chrono::seconds kAccelerateMax{120};  // for accelerate to read its file
 // Interval for resolving a rendezvous whose name is not known yet.
 inline constexpr int kLookUpAgainMs = 1000;
-inline constexpr int kJoinTokenPollMs = 20;  // of the tasks of an srun
+inline constexpr int kJoinTokenPollMs = 20;  // between two looks of a task for the token
 inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;
 inline constexpr std::size_t kRankRangesMax = 1024;  // of --ranks-filter
-inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sbatch
-// sbatch waits for a busy controller and tries again.
+inline constexpr std::size_t kCommandWordsMax = 256;  // of a command that is given as one text
+// For sbatch and `scontrol requeue`, which themselves wait for a busy controller.
 inline constexpr std::chrono::minutes kSubmitMax{2};
-// For a question to a busy controller while Slurm ends the job that is queued again.
+// For a question of `robustrun requeue` to Slurm's controller, which may be busy.
 inline constexpr std::chrono::seconds kSlurmAnswerMax{10};
-// How long requeue waits for Slurm's answer to a change of the job: this many times what a question
-// took just before, and at least this long.
+// `robustrun requeue` waits for Slurm's answer to a change of the job: kSlurmUpdateSlack times as
+// long as a question took just before, and at least kSlurmUpdateMin.
 inline constexpr int kSlurmUpdateSlack = 5;
 inline constexpr std::chrono::milliseconds kSlurmUpdateMin{500};
-inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names of hosts
+inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names of avoided hosts
 inline constexpr int kRequeueTriesMax = 3;
 // A job is not queued again after so many starts in a row in which no worker ran.
 inline constexpr std::uint32_t kVainStartsMax = 3;
-// status, stop, attach: after this time the supervisor counts as not answering.
+// After this time status, stop and attach treat a supervisor as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};
-// top: between questions to the supervisor, about all and about the chosen rank; between readings
-// of the journal, at least and at most; lines of a log.
+// For `robustrun top`. Time between two questions to the supervisor: about the run (kTopInterval)
+// and about the chosen rank (kTopUseInterval). Time between two readings of the journal: at least
+// kTopJournalPause, at most kTopJournalInterval.
 inline constexpr std::chrono::milliseconds kTopInterval{500};
 inline constexpr std::chrono::seconds kTopUseInterval{2};
 inline constexpr std::chrono::seconds kTopJournalPause{2};
 inline constexpr std::chrono::seconds kTopJournalInterval{5};
 inline constexpr std::size_t kTopLogLines = 1000;
-inline constexpr int kJournalPollMs = 500;  // waiting for the end of a run on another machine
+inline constexpr int kJournalPollMs = 500;  // while waiting for the end of a run on another machine
 // How long a supervisor may hold back its answer while there is no new output.
 inline constexpr std::chrono::seconds kFollowWait{10};
 inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};
@@ -86,7 +87,7 @@ inline constexpr std::chrono::milliseconds kHeartbeatIntervalMin{100};
 inline constexpr std::size_t kDiagnosedFilesMax = 65'536;  // per folder
 inline constexpr std::uint32_t kDiagnosedRanksMax = 1U << 20;
 inline constexpr std::int64_t kFdMax = 1'000'000;  // of --events=fd:N
-// robustrun ckpt prune: waiting for the lock of the home.
+// How long `robustrun ckpt prune` waits for the lock of the home.
 inline constexpr std::chrono::minutes kCkptLockMax{1};
 // robustrun sim
 inline constexpr std::size_t kSimJournalsMax = 10'000;  // of --from-journal
@@ -101,12 +102,12 @@ inline constexpr std::chrono::seconds kDoctorToolMax{3};
 inline constexpr std::chrono::seconds kDoctorGpusMax{10};
 inline constexpr std::chrono::seconds kDoctorPythonMax{20};
 inline constexpr std::size_t kDoctorKeysMax = 8;  // of ~/.ssh
-// robustrun doctor --hosts; the tools' deadlines above add up to less than kDoctorHostMax
+// robustrun doctor --hosts. The deadlines of tools above add up to less than kDoctorHostMax.
 inline constexpr std::chrono::seconds kDoctorHostMax{90};
 inline constexpr std::size_t kDoctorRequestMax = std::size_t{64} << 10;
 inline constexpr std::size_t kDoctorAnswerMax = std::size_t{64} << 10;
 inline constexpr std::size_t kDoctorChecksMax = 64;
-inline constexpr std::size_t kDoctorGroupsShown = 8;  // of hosts, for each check
+inline constexpr std::size_t kDoctorGroupsShown = 8;  // groups of hosts, for each check
 inline constexpr unsigned kDoctorThreads = 4;
 inline constexpr std::size_t kDoctorQueueMax = 16384;
 inline constexpr int kHelpColumnsMin = 60;

@@ -1,5 +1,5 @@
 #pragma once
-// Identifies an option: its row in the table (options_table.h) has this as its index.
+// Identifies an option; the value is the index of its row in the table (options_table.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -165,6 +165,7 @@ enum class OptionId : std::uint8_t {
   kExplain,
   kLose,
   kUnit,  // only for `robustrun replay`
+  // of a run, and of these subcommands
   kHelp,
   kVersion,
   kCount,

@@ -3,9 +3,10 @@
 // row. The parser, the check of TOML keys, the help, docs/cli.md, --print-config and the
 // environment variables are all made from this table and cannot disagree.
 //
-// torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated, and
-// read PET_<NAME>. Our own options are spelt with dashes, never abbreviated, and read
-// ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a test checks).
+// torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated;
+// their variables are PET_<NAME>. Our own options are spelt with dashes and never abbreviated;
+// their variables are ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a
+// test checks).
 
 #include <cstdint>
 #include <limits>
@@ -24,7 +25,7 @@ enum class Type : std::uint8_t {
   kText,  // any text; in TOML a string
   kWord,  // any text; in TOML a string or an integer (nproc_per_node = 8)
   kChoice,  // one of `values`, separated by '|'
-  kDuration,  // 90, 200ms, 90s, 15m, 2h; in TOML a string or a number of seconds
+  kDuration,  // 90, 200ms, 90s, 15m, 2h, 1d; in TOML a string or a number of seconds
   kList,  // a,b,c; in TOML a string or an array
   kFilters,  // a,b,c where ",," is a comma; in TOML an array of strings
 };
@@ -49,11 +50,11 @@ struct Option {
   char short_name = '\0';
   const char* alias = nullptr;  // second spelling, for our own options: "color"
   Type type = Type::kText;
-  const char* values = "";  // choices, or the placeholder of the value in the help
+  const char* values = "";  // choices, or the placeholder for the value in the help
   const char* native = nullptr;  // default; nullptr: not set
   const char* compat = nullptr;  // default with --compat=torchrun; nullptr: the same
   Group group;
-  bool torchrun = false;
+  bool torchrun = false;  // one of torchrun's options
   bool variable = true;  // has an environment variable
   bool file = true;  // has a TOML key
   bool secret = false;  // its value is never shown

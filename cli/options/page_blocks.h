@@ -1,5 +1,5 @@
 #pragma once
-// Takes a page of help_pages.h apart: usage lines, prose, rows, and names of tables. Pure.
+// Splits a page of help_pages.h: usage lines, prose, rows, and names of tables. Pure.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end
-// here.
+// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); no exception of CLI11
+// leaves it.
 //
 // Errors are one sentence (kInvalidArgument), to be printed under the usage line.
 
@@ -25,12 +25,12 @@ struct RunLine {
   }
 };
 
-// `robustrun report [RUN] [--json]`, or with files to write
+// `robustrun report [RUN] [options]`
 struct ReportLine {
   std::string run;  // id or directory; empty: the newest
   bool verbose = false;
   bool json = false;
-  std::optional<std::string> html;   // file
+  std::optional<std::string> html;  // file
   std::optional<std::string> trace;  // file
   bool open = false;  // show the page
   bool help = false;
@@ -51,11 +51,11 @@ struct RequeueLine {
 
 // `robustrun inject [RUN] KIND [options]`; texts as given.
 struct InjectLine {
-  std::string run;   // id or directory; empty: the newest
+  std::string run;  // id or directory; empty: the newest
   std::string kind;
   std::optional<std::string> rank;
   std::optional<std::string> node;
-  std::optional<std::string> duration;   // --for
+  std::optional<std::string> duration;  // --for
   std::optional<std::string> delay;
   std::optional<std::string> after;
   std::optional<std::string> every;
@@ -98,7 +98,7 @@ struct NodesLine {
   bool forget = false;  // drop the notes about `hosts`, of which there is at least one
   std::vector<std::string> hosts;  // empty: all
   std::optional<std::string> node_history;
-  std::optional<std::string> run;  // --run: what this run blames, instead of the history
+  std::optional<std::string> run;  // the run whose blamed hosts are shown instead of the history
   bool names = false;  // --names: only names, for sbatch --exclude
   bool json = false;
   bool help = false;
@@ -236,12 +236,12 @@ struct HelpLine {
   bool help = false;
 };
 
-// Of a run, for `robustrun doctor`: which hosts, and how they are reached.
+// The options of a run that `robustrun doctor` takes: which hosts, and how to reach them.
 inline constexpr std::array kDoctorOptions = {OptionId::kHosts,        OptionId::kHostfile,
                                               OptionId::kSshTransport, OptionId::kSshCommand,
                                               OptionId::kSshFanout,    OptionId::kSshTimeout};
 
-// All take `argv` without the names of the program and of the subcommand.
+// These functions take `argv` without the names of the program and of the subcommand.
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);

@@ -1,6 +1,6 @@
 #pragma once
 // --print-config: the merged settings with the origin of each value. Secrets (--notify, and those
-// in the script's arguments) are shown as ***. Pure.
+// in the script's arguments) are shown as ***. Options without a TOML key are left out. Pure.
 
 #include <string>
 
@@ -12,8 +12,7 @@ namespace robustrun::cli {
 // Bytes that are not UTF-8 are escaped.
 [[nodiscard]] std::string config_json(const Settings& settings);
 
-// A file for --config with the same values, but for secrets, which are ***. Origins are in
-// comments.
+// A file for --config with the same values; only secrets differ. Comments give the origins.
 [[nodiscard]] std::string config_toml(const Settings& settings);
 
 }  // namespace robustrun::cli

@@ -1,6 +1,6 @@
 #pragma once
-// Hides secrets in what is stored or shown: values become *** if their name contains TOKEN, KEY,
-// SECRET or PASSW, or ends with NOTIFY, in any case; so do user and password in a URL. Pure.
+// Hides secrets in texts that are stored or shown: values become *** if their name contains TOKEN,
+// KEY, SECRET or PASSW, or ends with NOTIFY, in any case; so do user and password in a URL. Pure.
 
 #include <span>
 #include <string>

@@ -42,7 +42,7 @@ class Settings {
   [[nodiscard]] bool compat() const { return text(OptionId::kCompat) == "torchrun"; }
   // The option as the user wrote it, for messages.
   [[nodiscard]] std::string written(OptionId id) const;
-  // Replaces the default of an option that is not given. `where`: a key of a file.
+  // Sets an option that is not given, with Origin::kFile. `where`: file and key.
   void set_default(OptionId id, std::string text, std::string where);
 
   std::optional<std::string> script;

@@ -1,7 +1,7 @@
 #pragma once
 // What the command line needs to know about its environment: facts that are read once
-// (host/surroundings_host.cpp), and questions that depend on the options. All else in this room is
-// a pure function of these, but for the files that README.md names; tests pass their own.
+// (host/surroundings_host.cpp), and questions that depend on the options. The other code of cli/ is
+// a pure function of these, except for the files that README.md names. Tests pass their own.
 
 #include <chrono>
 #include <cstdint>
@@ -40,7 +40,7 @@ class Machine {
   virtual ~Machine() = default;
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
-  // Whether it belongs to a user other than this one and root.
+  // Whether `path` belongs to a user other than this one and root.
   [[nodiscard]] virtual bool is_others(const std::string& path) const = 0;
   // `path`: folders as in the variable PATH.
   [[nodiscard]] virtual base::Result<std::string> find_executable(
@@ -56,8 +56,8 @@ class Machine {
   [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const = 0;
   // Reads a regular file that belongs to this user or root and is inaccessible to all other users;
-  // of root's file the group may be a reader. Returns one byte more than kSecretBytesMax at most,
-  // for the caller to refuse. The error is a cause without a subject.
+  // the group may read a file of root. Returns at most kSecretBytesMax + 1 bytes; the caller
+  // refuses a longer secret. The error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;
 };
 
@@ -65,7 +65,7 @@ class Machine {
 class Network {
  public:
   virtual ~Network() = default;
-  // kConflict, with the holder, if no server can be started on this port.
+  // kConflict: the port is in use; the text names the holder if it is known.
   [[nodiscard]] virtual base::Status check_port(std::uint16_t port) const = 0;
   // Numeric addresses of every interface that is up.
   [[nodiscard]] virtual base::Result<std::vector<std::string>> own_addresses() const = 0;
@@ -81,7 +81,8 @@ class Fabric {
   // Reads a description of the network of at most topo::kTextBytesMax. The error is a whole
   // sentence.
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
-  // Output of `scontrol show topology`. May take kScontrolMax. The error is a cause.
+  // The output of `scontrol show topology`. May take kScontrolMax. The error is a cause without a
+  // subject.
   [[nodiscard]] virtual base::Result<std::string> ask_slurm(const std::string& scontrol) const = 0;
 };
 
@@ -102,10 +103,10 @@ struct Surroundings {
   const Network* network = nullptr;
   const Fabric* fabric = nullptr;
 
-  // Like getenv(): the first entry of that name.
+  // Like getenv().
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
-  // Whether colours may go to standard output or error: a terminal that knows them, and no
-  // NO_COLOR.
+  // Whether colours may go to standard output or error: it is a terminal that knows them, and
+  // NO_COLOR is not set.
   [[nodiscard]] bool takes_colour(bool is_terminal) const {
     return is_terminal && variable("NO_COLOR").value_or("").empty() && variable("TERM") != "dumb";
   }
@@ -115,7 +116,8 @@ struct Surroundings {
   }
 };
 
-// Names besides our own by which this program may be called through a link (docs/compat.md).
+// The names, besides robustrun, by which this program may be called through a link
+// (docs/compat.md).
 inline constexpr std::string_view kTorchrunName = "torchrun";
 inline constexpr std::string_view kLaunchName = "torch.distributed.launch";
 [[nodiscard]] constexpr bool is_name_of_torch(std::string_view program_name) {

@@ -1,5 +1,5 @@
 #pragma once
-// Base of readers of TOML tables: the wording of errors. Pure.
+// Base class of readers of TOML tables; it words their errors. Pure.
 
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ class TomlReader {
   }
   // "KEY must be WANTED"
   [[nodiscard]] Error wrong_type(const TomlEntry& entry, const std::string& wanted) const;
-  // `keys`: the keys that its table may have.
+  // `keys`: the keys that the table of `entry` may have.
   [[nodiscard]] Error unknown(const TomlEntry& entry, const std::vector<std::string>& keys) const;
 
  private:

@@ -4,7 +4,7 @@
 //
 // Native: ./robustrun-runs/<name>/{journal,logs/}; with --log-dir=D the logs are in
 // D/<id>_<node>_<random>/. Compat leaves nothing in the working directory: the journal is below
-// $TMPDIR/robustrun-<uid>/runs/, the logs where torchrun has them.
+// $TMPDIR/robustrun-<uid>/runs/, and the logs are where torchrun has them.
 
 #include <string>
 
@@ -19,7 +19,7 @@ struct Places {
   std::string run_name;       // the run's id
   std::string elastic_id;     // TORCHELASTIC_RUN_ID
   std::string run_directory;  // absolute
-  // compat, `robustrun check`: a folder that no other user can access; empty: none
+  // of compat mode and `robustrun check`: a folder that no other user can access; empty: none
   std::string private_root;
   std::string log_directory;  // empty: no log files
   std::string log_base;       // --log-dir, made with the user's umask; empty: none
@@ -44,7 +44,7 @@ struct Places {
 // $TMPDIR or /tmp.
 [[nodiscard]] std::string temporary_folder(const Surroundings& around);
 
-// What robustrun remembers of a user between runs: the folder `robustrun` in $XDG_STATE_HOME or
+// The folder of what robustrun remembers of a user between runs: `robustrun` in $XDG_STATE_HOME or
 // ~/.local/state; empty where there is no home.
 [[nodiscard]] std::string state_folder(const Surroundings& around);
 

@@ -1,7 +1,7 @@
 #pragma once
 // --accelerate-config: what `accelerate launch --config_file FILE` would set for the workers.
 //
-// accelerate itself computes it, in one process of the workers' interpreter
+// accelerate itself computes the values, in one process of the workers' interpreter
 // (python/robustrun/_boot/accelerate.py). Asks through Surroundings::machine; errors are whole
 // sentences for the user.
 
@@ -19,8 +19,9 @@ struct AcceleratePlan {
   std::vector<std::string> warnings;
 };
 
-// Empty without the option. The file's numbers of processes and machines, and the address of the
-// first machine, become defaults in *settings.
+// Empty without the option. Sets options in *settings that the user did not give: from the file's
+// numbers of processes and machines, this machine's number, and address and port of the first
+// machine.
 [[nodiscard]] base::Result<AcceleratePlan> plan_accelerate(const Surroundings& around,
                                                            Settings* settings);
 

@@ -14,7 +14,8 @@ namespace robustrun::cli {
                                                          const NodesPlan& nodes);
 
 // Turns the plan of a run into that of `robustrun check`: at least the fast checks, on all nodes
-// that can be reached. Without --run-dir the caller removes plan.places.run_directory afterwards.
+// that can be reached. If --run-dir is not given, the caller removes plan.places.run_directory
+// afterwards.
 void make_it_a_check(const Settings& settings, const Surroundings& around, RunPlan& plan);
 
 }  // namespace robustrun::cli

@@ -1,5 +1,5 @@
 #pragma once
-// The dependencies of the workers beyond what is installed. Pure but for questions to
+// Dependencies that the workers need in addition to the installed ones. Pure but for questions to
 // Surroundings::machine.
 
 #include "base/core/result.h"

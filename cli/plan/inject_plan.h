@@ -20,7 +20,7 @@ struct InjectPlan {
   bool draws = false;                    // the seed decides the target
 };
 
-// `seed` counts if the line has none. Errors are kInvalidArgument, one sentence, to be shown below
+// `seed`: used if the line has none. Errors are kInvalidArgument, one sentence, to be shown below
 // the usage line.
 [[nodiscard]] base::Result<InjectPlan> plan_injection(const InjectLine& line, std::uint64_t seed);
 

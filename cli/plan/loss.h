@@ -16,8 +16,8 @@ struct Loss {
   base::Nanos solving{};  // how long topo::replace() took
 };
 
-// A spare takes the place of `lost` if there is one. kInvalidArgument: `lost` has no place. Other
-// errors are those of topo::replace(). `clock` measures the solver.
+// A fitting spare, if there is one, takes the place of `lost`. kInvalidArgument: `lost` has no
+// place. Other errors are those of topo::replace(). `clock` measures the solver.
 [[nodiscard]] base::Result<Loss> plan_loss(const PlacementPlan& plan, topo::NodeIndex lost,
                                            const base::Clock& clock);
 

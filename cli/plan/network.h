@@ -10,13 +10,14 @@
 
 namespace robustrun::cli {
 
-// Sets `network` in the request, and nodes and group in its `spec`; its workers, run_directory and
-// spec.run_id must be set.
+// Sets `network`, `shown_ranks`, `spec.nodes` and `spec.group` of the request; its workers,
+// run_directory and spec.run_id must be set. Clears workers.share_blocks if the run has one
+// machine.
 [[nodiscard]] base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
                                         const Rendezvous& rendezvous, const Program& program,
                                         supervisor::RunRequest& request);
 
-// SHA-256 of script and arguments, which all commands of one rendezvous must share.
+// SHA-256 (hex) of script and arguments, which all commands of one rendezvous must share.
 [[nodiscard]] std::string command_digest(const wire::WorkerTemplate& workers);
 
 }  // namespace robustrun::cli

@@ -1,7 +1,6 @@
 #pragma once
 // Outlets for other programs, checked: --metrics-port, --metrics-file, --events, --on-incident,
-// --on-bad-node.
-// Pure but for questions to Surroundings.
+// --on-bad-node. Pure but for questions to Surroundings.
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"

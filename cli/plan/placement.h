@@ -41,8 +41,8 @@ struct PlacementPlan {
 
 // Orders `nodes.hosts`, spares last, choosing among `nodes.unused` as well. `workers`: for hosts
 // that name no number of their own; 0: such a host finds its number at the start. Without hosts (a
-// rendezvous, or this machine alone) `placement` stays unset; nodes that join a rendezvous are
-// placed by `request`.
+// rendezvous, or this machine alone) `placement` stays empty; `request` serves to place nodes that
+// join a rendezvous.
 [[nodiscard]] base::Result<PlacementPlan> plan_placement(const Settings& settings,
                                                          const Surroundings& around,
                                                          std::uint32_t workers, NodesPlan& nodes);

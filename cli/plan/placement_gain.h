@@ -14,8 +14,8 @@ struct NetworkSeconds {
 };
 [[nodiscard]] NetworkSeconds network_seconds(const PlacementPlan& plan);
 
-// Saving in % of a step against natural order, where communication takes topo::kCommunicationShare
-// of the step; nullopt: unknown.
+// The time saved against natural order, in % of a step, if communication takes
+// topo::kCommunicationShare of the step; nullopt: unknown.
 [[nodiscard]] std::optional<double> gain_percent(const NetworkSeconds& seconds);
 
 }  // namespace robustrun::cli

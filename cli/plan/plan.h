@@ -1,5 +1,5 @@
 #pragma once
-// From merged settings to a run that is ready to start: everything checked, nothing made yet.
+// Makes merged settings a run that is ready to start: checks everything, makes nothing.
 //
 // Pure but for questions to Surroundings. Errors are whole sentences for the user, exit code 2.
 

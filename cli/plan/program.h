@@ -20,8 +20,8 @@ struct Program {
   std::string interpreter;  // absolute; empty for an executable or an image
   std::string script;       // as the user wrote it
   std::uint32_t workers = 1;  // 0: each host counts for itself
-  std::string count;  // then: the devices to count, and the interpreter to ask
-  std::string count_interpreter;
+  std::string count;  // if `workers` is 0: the devices that each host counts
+  std::string count_interpreter;  // if `workers` is 0: the interpreter that counts them
   std::vector<std::string> notes;  // for the log, at debug level
 };
 
@@ -31,9 +31,9 @@ enum class CountOn : std::uint8_t { kThisMachine, kEveryHost };
 [[nodiscard]] base::Result<Program> find_program(const Settings& settings,
                                                  const Surroundings& around, CountOn where);
 
-// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH. If robustrun runs in
-// an environment that a tool's installer (pipx, uv) made for it alone, that folder of PATH is
-// skipped. A wrapper script (pyenv's) is kept as found.
+// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH. Of PATH, the folder of
+// an environment that pipx or uv made for robustrun alone is skipped. A wrapper script (pyenv's) is
+// kept as found.
 [[nodiscard]] base::Result<std::string> find_interpreter(const Surroundings& around);
 
 // The number of workers by --nproc-per-node: a number, cpu, gpu, xpu, auto or a backend's name.

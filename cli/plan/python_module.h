@@ -1,5 +1,5 @@
 #pragma once
-// Modules of our Python package that do a subcommand's work, with the user's interpreter.
+// Runs modules of our Python package that do a subcommand's work, with the user's interpreter.
 
 #include <span>
 #include <string>
@@ -10,8 +10,8 @@
 namespace robustrun::cli {
 
 // Runs `interpreter -m module arguments…` with our package first in PYTHONPATH, without standard
-// input, with this process's outputs and in its session: Ctrl-C reaches it, too. Blocks; returns
-// its exit code as a shell gives it. The error says why there is no interpreter, or that it cannot
+// input, with this process's outputs and in its session, so that Ctrl-C reaches it, too. Blocks;
+// returns the module's exit code as a shell gives it. Errors: there is no interpreter, or it cannot
 // be started.
 [[nodiscard]] base::Result<int> run_python_module(const std::string& module,
                                                   std::span<const std::string> arguments,

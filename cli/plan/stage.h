@@ -1,6 +1,6 @@
 #pragma once
 // Files and code that are copied to every node before workers start (--stage, --sync-code), and
-// whether nodes pass blocks on.
+// whether nodes pass blocks on to others.
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"

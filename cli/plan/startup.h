@@ -11,13 +11,13 @@
 
 namespace robustrun::cli {
 
-// The folder that a value of --cache-dir means; empty: there is no home directory.
+// The folder for a value of --cache-dir; empty: there is no home directory.
 [[nodiscard]] std::string cache_folder(const std::string& chosen, const Surroundings& around);
 
 // Sets workers.prefetch, workers.cache_max_gib and workers.cache_directory (--cache-dir, or
 // robustrun in $XDG_CACHE_HOME or ~/.cache; without a home directory nothing is kept), and the
-// fields of --image and its options. Errors: these contradict each other, or `is_here` (all workers
-// run on this machine) and the image is missing.
+// fields of --image and its options. Errors: these options contradict each other, or `is_here` (all
+// workers run on this machine) and the image is missing.
 base::Status plan_startup(const Settings& settings, const Surroundings& around, bool is_here,
                           wire::WorkerTemplate& workers);
 

@@ -1,5 +1,5 @@
 #pragma once
-// --sync-code: packs a run's code before anything starts, and remaps paths in it to the folder
+// --sync-code: packs a run's code before anything starts, and changes paths in it to the folder
 // where each node unpacks it. Reads and writes files.
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace robustrun::cli {
 
-// Remaps working directory, script, dependency file, PYTHONPATH and PWD from `from` to `to`. Both
+// Changes working directory, script, dependency file, PYTHONPATH and PWD from `from` to `to`. Both
 // are absolute, `from` without links. Returns false if neither the working directory nor the script
 // is in `from`.
 bool move_code(const std::string& from, const std::string& to, wire::WorkerTemplate& workers);

@@ -1,6 +1,6 @@
 #pragma once
-// --trackers: what the workers' experiment trackers make of restarts (docs/trackers.md), checked.
-// Pure but for questions to Surroundings.
+// --trackers: how the workers' experiment trackers treat restarts (docs/trackers.md), checked. Pure
+// but for questions to Surroundings.
 
 #include <string>
 
@@ -15,8 +15,8 @@ namespace robustrun::cli {
 // Places, workers and outlets of `plan` must be set. Warns where the option has no effect.
 base::Status plan_trackers(const Settings& settings, const Surroundings& around, RunPlan& plan);
 
-// The folder with the ids of the trackers' runs: in the run directory; of a requeued Slurm job in
-// that of its first start that is still there. `id`: --rdzv-id, or empty.
+// The folder with the ids of the trackers' runs: in the run directory; for a requeued Slurm job, in
+// the run directory of its first start that still exists. `id`: --rdzv-id, or empty.
 [[nodiscard]] std::string tracker_folder(const std::string& run_directory, const std::string& id,
                                          const Surroundings& around);
 

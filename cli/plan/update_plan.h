@@ -22,8 +22,8 @@ struct UpdatePlan {
 // shown below the usage line.
 [[nodiscard]] base::Result<UpdatePlan> plan_update(const UpdateLine& line);
 
-// Sets plan.code, and in plan.update the script's path relative to that folder, for a run that
-// starts `workers`. Errors are kInvalidArgument, one sentence.
+// For a run that starts `workers`: sets plan.code, and in plan.update the script's path relative to
+// that folder. line.code must have a value. Errors are kInvalidArgument, one sentence.
 [[nodiscard]] base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& workers,
                                      const Surroundings& around, UpdatePlan& plan);
 

@@ -10,14 +10,14 @@
 
 namespace robustrun::cli {
 
-// What the run in `run_directory` and its earlier starts (run_chain.h) note about hosts, the oldest
-// first, without what is forgotten in `history`. Journals that cannot be read
-// are left out; stderr names them.
+// The notes about hosts of the run in `run_directory` and of its earlier starts (run_chain.h), the
+// oldest first, without those that are forgotten in `history`. Journals that cannot be read are
+// left out; stderr names them.
 [[nodiscard]] std::vector<supervisor::NodeNote> notes_of_chain(
     const std::string& run_directory, const supervisor::NodeHistory& history);
 
-// Pure. The hosts that failed by these notes: those surely to blame first, then by the newest note;
-// hosts that passed a full check later, or were only slow, are left out.
+// Pure. The hosts that failed according to `notes`: those surely to blame first, then by the newest
+// note. Hosts that passed a full check later, or were only slow, are left out.
 [[nodiscard]] std::vector<launcher::BlamedHost> blamed_hosts(
     const std::vector<supervisor::NodeNote>& notes);
 

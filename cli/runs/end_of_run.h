@@ -10,7 +10,7 @@
 namespace robustrun::cli {
 
 // The report of the run in `directory`. kNotFound: it has no journal; kOs: the journal cannot be
-// read; kCorrupt: it is no journal, or of another version.
+// read; kCorrupt: it is not a journal, or of another version.
 [[nodiscard]] base::Result<supervisor::RunReport> report_of(const std::string& directory);
 
 // Prints on stderr what the run's own command prints at its end; `quiet` as for --quiet. If the

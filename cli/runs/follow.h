@@ -16,7 +16,7 @@
 
 namespace robustrun::cli {
 
-// Signals of this process as a readable descriptor; from then on they have no other effect.
+// Signals of this process as a readable descriptor; from open() on they have no other effect.
 class SignalReader {
  public:
   static base::Result<SignalReader> open(std::initializer_list<int> signals);
@@ -32,7 +32,7 @@ class SignalReader {
 struct Followed {
   enum class End : std::uint8_t {
     kRunEnded,  // with `exit_code`
-    kUp,  // all its workers run
+    kUp,  // all workers are running
     kInterrupted,  // by a signal, perhaps within a line
     kReaderGone,  // the reader of our standard output or error has closed it
     kLost,  // the supervisor is gone or does not answer: see `error`
@@ -44,10 +44,10 @@ struct Followed {
 
 class Follower {
  public:
-  // Both must outlive the follower. `lines` of history are shown first.
+  // `client` and `signals` must outlive the follower. `lines` of history are shown first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
-  // Shows output until the run ends. With `until_up` only until all workers run, and all of it on
-  // standard error, where it then ends with a whole line. May be called again.
+  // Shows output until the run ends. With `until_up`: until all workers run, everything on standard
+  // error and ending with a whole line. May be called again.
   Followed follow(bool until_up);
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// Where the workers of an attempt wrote their output. Pure; `exists` answers for the file system.
+// Where the workers of an attempt wrote their output. Pure; `exists` tells whether this machine has
+// a path.
 
 #include <cstdint>
 #include <functional>
@@ -21,12 +22,13 @@ struct AttemptLogs {
   std::vector<RankLog> ranks;  // in order
 };
 
-// Why there is no file in log.folder. `has_folder`: the folder is here.
+// Why there is no file in log.folder. `has_folder`: this machine has the folder.
 [[nodiscard]] std::string no_log_words(const RankLog& log, bool has_folder);
 
-// The logs of `attempt`, or of the last attempt if `attempt` has no value. On several nodes
-// each has a folder of its own below the log directory; `exists` tells which layout the run has.
-// kNotFound: the run has no log directory, or no such attempt.
+// The logs of `attempt`, or of the last attempt if `attempt` has no value. On several nodes each
+// node has a folder of its own below the log directory; `exists` tells which layout the run has.
+// kNotFound: the run has no log directory, no worker or no such attempt, or the journal has lost
+// its first record.
 [[nodiscard]] base::Result<AttemptLogs> logs_of(
     const std::vector<supervisor::JournalEntry>& journal, std::optional<std::uint32_t> attempt,
     const std::function<bool(const std::string& path)>& exists);

@@ -13,7 +13,8 @@ struct LastLines {
   std::vector<std::string> lines;  // any bytes; at most 64 KiB of them
 };
 
-// `folder`: of one rank and attempt (agent/spawn/attempt_dirs.h).
+// `folder`: of one rank and attempt (agent/spawn/attempt_dirs.h). Of a line that was redrawn with
+// \r only the last picture counts.
 [[nodiscard]] LastLines read_last_lines(const std::string& folder, std::size_t lines_max);
 
 }  // namespace robustrun::cli

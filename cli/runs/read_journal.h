@@ -10,17 +10,17 @@
 
 namespace robustrun::cli {
 
-// Reads the journal at `path` and says on stderr what of it is lost, once per process. A journal
-// without a record counts as damaged. Errors name the file. Blocking; not on a screen that top has
-// taken.
+// Reads the journal at `path` and reports on stderr, once per process, which part is lost. A
+// journal without a record counts as damaged. Errors name the file. Blocking. Not to be called
+// while `robustrun top` shows its screen.
 [[nodiscard]] base::Result<supervisor::JournalReadout> read_journal(const std::string& path);
 
 // Adds an entry of this moment to those of an active run, so that accounts of its time reach until
 // now. `wall_now`: Unix time. Changes nothing if the run has ended, or its start is not known.
 void bring_to_now(std::vector<supervisor::JournalEntry>& entries, base::Nanos wall_now);
 
-// For commands that do without the journal: says on stderr what of it is lost, or why none of it
-// can be read.
+// For commands that do not use the journal: reports on stderr which part is lost, or why it cannot
+// be read.
 void note_damage(const std::string& run_directory);
 
 }  // namespace robustrun::cli

@@ -22,23 +22,24 @@ struct RunChain {
   std::vector<KnownRun> starts;  // not empty; the first one first
 };
 
-// Of `runs`, in the order in which the first run of each chain comes.
+// The chains of `runs`, in the order of the first run of each.
 [[nodiscard]] std::vector<RunChain> chains_of(const std::vector<KnownRun>& runs);
 
 // The chain of the run in this directory, from the folder that holds it. Blocking.
 [[nodiscard]] RunChain chain_of(const std::string& run_directory);
 
-// The newest starts in a row, up to the run in this directory, that asked to be queued again though
-// no worker had started in them.
+// The newest starts in a row, the last of them in a given directory, that asked to be queued again
+// although no worker had started in them.
 struct VainStarts {
   std::uint32_t count = 0;  // at most kVainStartsMax
-  std::string reason;  // why the newest ended
+  std::string reason;  // why the newest of them ended
 };
-// A start that was stopped (by a preemption, say) ends the row, and so does a journal that cannot
-// be read. Blocking.
+// For the run in this directory. A start that was stopped (by a preemption, say) ends the row, and
+// so does a journal that cannot be read. Blocking.
 [[nodiscard]] VainStarts vain_starts(const std::string& run_directory);
 
-// What came before the run in this directory, in order. Blocking; unreadable journals are left out.
+// The starts before the one in this directory, in order. Blocking; unreadable journals are left
+// out.
 [[nodiscard]] std::vector<supervisor::EarlierStart> earlier_starts(
     const std::string& run_directory);
 

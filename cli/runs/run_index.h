@@ -3,7 +3,7 @@
 // ~/.local/state/robustrun/runs) holds one symbolic link per run, which leads to its directory.
 //
 // The index is a convenience. Where there is no home, or it cannot be written, runs are found only
-// below ./robustrun-runs, and no run fails for it.
+// below ./robustrun-runs and in the folder of --compat=torchrun, and no run fails for it.
 
 #include <string>
 #include <vector>

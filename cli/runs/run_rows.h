@@ -1,5 +1,5 @@
 #pragma once
-// What is known of a run from its directory: for `robustrun ls` and `rm`. Blocking.
+// Rows for the runs in their directories: for `robustrun ls` and `rm`. Blocking.
 
 #include "cli/options/surroundings.h"
 #include "cli/runs/run_chain.h"
@@ -11,11 +11,11 @@ namespace robustrun::cli {
 // Reads the journal and asks whether a supervisor answers. `bytes` stays 0: see bytes_below().
 [[nodiscard]] RunRow row_of(const KnownRun& run, const Surroundings& around);
 
-// One row for all starts of a Slurm job: the newest one's, with incidents and bytes of all, and the
-// age of the first. With bytes.
+// One row for all starts of a Slurm job: that of the newest start, with incidents and bytes of all,
+// and the age of the first.
 [[nodiscard]] RunRow row_of(const RunChain& chain, const Surroundings& around);
 
-// Of all files below `folder`; symbolic links are not followed. Stops at kFilesCountedMax files.
+// The bytes of all files below `folder`; symbolic links are not followed. Stops at 100,000 files.
 [[nodiscard]] std::uint64_t bytes_below(const std::string& folder);
 
 }  // namespace robustrun::cli

@@ -15,7 +15,7 @@
 namespace robustrun::cli {
 
 // The supervisor's answer, within kSupervisorAnswerMax. `age_max`: how old it may be, up to a
-// second. Errors as of ControlClient::ask.
+// second. Errors are those of ControlClient::ask_text().
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_status(
     supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
 
@@ -27,7 +27,7 @@ namespace robustrun::cli {
                                                               supervisor::StatusMirror& mirror,
                                                               std::optional<std::uint32_t> rank);
 
-// Of a run in `directory` whose journal has these entries.
+// The status of the run in `directory`, whose journal has these entries.
 [[nodiscard]] supervisor::RunStatus status_of_entries(
     const std::vector<supervisor::JournalEntry>& entries, const std::string& directory,
     const Surroundings& around);

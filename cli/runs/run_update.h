@@ -1,6 +1,6 @@
 #pragma once
-// Orders an update (`robustrun update`) from a run's supervisor: stages the new code beside the
-// run's versions, and asks. Blocks.
+// Stages the new code beside a run's versions, then asks the run's supervisor for the update
+// (`robustrun update`). Blocks.
 
 #include <string>
 
@@ -13,10 +13,10 @@ namespace robustrun::cli {
 
 struct UpdateOutcome {
   bool taken = false;  // false: the run cannot be reached, or refuses it
-  std::string version;  // its number, if taken
-  std::string text;  // what becomes of it, or why it was not taken
+  std::string version;  // the number of the new version, if taken
+  std::string text;  // what happens next, or why the update was not taken
 };
-// `plan`: of `line`. Errors: bad input, or the run's files cannot be used.
+// `plan`: made from `line`. Errors: bad input, or the run's files cannot be used.
 [[nodiscard]] base::Result<UpdateOutcome> update_run(const std::string& directory,
                                                      const UpdateLine& line, UpdatePlan plan,
                                                      const Surroundings& around);

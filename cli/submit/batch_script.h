@@ -1,9 +1,9 @@
 #pragma once
 // The batch script of `robustrun submit`. Pure.
 //
-// Its shell watches the supervisor: it replaces a dead one with `robustrun resume`, passes Slurm's
+// The script watches the supervisor: it replaces a dead one with `robustrun resume`, passes Slurm's
 // signals on, and requeues the job by the exit code (reasons: docs/internals/slurm.md). Where Slurm
-// refuses that, it queues a copy of itself.
+// refuses to requeue, it queues a copy of itself.
 
 #include <string>
 #include <vector>

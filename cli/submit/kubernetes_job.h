@@ -21,12 +21,12 @@ struct KubernetesJob {
   bool is_jobset = false;
   std::string name;  // of all objects and of the Secret: a DNS label
   std::string image;  // of the container
-  std::string claim;  // name of a PersistentVolumeClaim, which all nodes can mount; at /data
+  std::string claim;  // name of a PersistentVolumeClaim that all nodes can mount, at /data
   std::string queue;  // Kueue's LocalQueue; empty: none
   std::int64_t nodes = 1;
   std::int64_t gpus = 0;  // of each pod; 0: no limit is set
-  std::int64_t cpus = 0;  // likewise
-  std::string memory;  // likewise; Kubernetes' notation; empty: no limit is set
+  std::int64_t cpus = 0;  // of each pod; 0: no limit is set
+  std::string memory;  // of each pod, in Kubernetes' notation; empty: no limit is set
   std::chrono::seconds shutdown_timeout{};  // of robustrun in a pod
   std::vector<std::string> words;  // options of robustrun, the script and its arguments
 };

@@ -13,10 +13,10 @@ namespace robustrun::cli {
 // "days-hours:minutes:seconds" (sbatch(1), --time); nullopt for anything else, such as UNLIMITED.
 [[nodiscard]] std::optional<std::chrono::seconds> slurm_time(std::string_view text);
 
-// The time before the limit at which Slurm shall warn to leave at least `save_within`: Slurm checks
+// How long before the limit Slurm must warn so that at least `save_within` remains: Slurm checks
 // only twice a minute.
 [[nodiscard]] std::chrono::seconds slurm_warning(base::Nanos save_within);
-// Slurm may warn earlier by this much (sbatch(1), --signal).
+// Slurm may warn by this much earlier than asked (sbatch(1), --signal).
 inline constexpr std::chrono::seconds kSlurmWarningSlack{60};
 
 }  // namespace robustrun::cli

@@ -1,5 +1,5 @@
 #pragma once
-// From the line of `robustrun submit` to a batch job. Pure but for questions to
+// Makes a batch job of a line of `robustrun submit`. Pure but for questions to
 // Surroundings::machine.
 
 #include "base/core/result.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Reads from TOML (docs/policy.md) what is done about faults, and makes the policy that the core
-// follows. Pure, except for questions to Surroundings::machine.
+// Reads from TOML (docs/policy.md) the policy of the core for faults. Pure, except for questions to
+// Surroundings::machine.
 //
 //   [ladder]    evict, tolerate, restart, "roll back", check, "give up", replay: arrays of steps
 //   [tolerate], [blame]   times, within      [suspect]   within
@@ -23,8 +23,8 @@
 
 namespace robustrun::cli {
 
-// Returns `policy`, changed as the text says. Errors are "PATH:LINE:COLUMN: what": an unknown key
-// (with the nearest one), a wrong type, an unknown step, an empty ladder.
+// Returns `policy` with the changes in the text. Errors are "PATH:LINE:COLUMN: what": an unknown
+// key (with the nearest one), a wrong type, an unknown step, an empty ladder.
 [[nodiscard]] base::Result<supervisor::Policy> parse_policy(std::string_view text,
                                                             const std::string& path,
                                                             supervisor::Policy policy = {});
@@ -33,11 +33,11 @@ namespace robustrun::cli {
 [[nodiscard]] std::string_view built_in_policy();
 
 // The policy of share/robustrun/policy.toml in the program's prefix (if missing, the built-in
-// policy), changed as --policy says. With --compat=torchrun: a policy without ladders.
+// policy) with the changes in --policy. With --compat=torchrun: a policy without ladders.
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);
 
-// --replay-cmd as argv; empty: the alignment test.
+// --replay-cmd as argv; empty: the alignment test (docs/alignment.md).
 [[nodiscard]] base::Result<std::vector<std::string>> plan_replay_command(const Settings& settings);
 
 }  // namespace robustrun::cli

@@ -13,7 +13,7 @@ namespace robustrun::cli {
 // `now_s`: Unix time, the reference for ages.
 [[nodiscard]] std::string cache_text(std::span<const bootstrap::CacheEntry> all,
                                      std::int64_t now_s);
-// {"cache": FOLDER, NAME: [...]}
+// {"cache": `cache`, `name`: [...]}
 [[nodiscard]] std::string cache_json(const std::string& cache, const char* name,
                                      std::span<const bootstrap::CacheEntry> all);
 

@@ -27,7 +27,7 @@ struct VerifiedCheckpoint {
 
 struct RepairedCheckpoint {
   const checkpoint::FoundAttempt* found = nullptr;
-  std::vector<std::string> done;
+  std::vector<std::string> done;  // what was repaired
   std::vector<std::string> lost;  // what cannot be restored, and why
 };
 [[nodiscard]] std::string repaired_text(std::span<const RepairedCheckpoint> all);

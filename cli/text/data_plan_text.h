@@ -17,9 +17,9 @@ struct DataPlanShown {
   std::vector<loader::SourceIndex> sources;
   std::uint32_t ranks = 1;
   std::vector<loader::StepFigures> steps;
-  std::vector<double> asked;           // of each source, shares of the samples of these steps
-  loader::Cursor end;                  // after these steps
-  std::uint64_t digest = 0;            // of the last step
+  std::vector<double> asked;           // by source: the share that the specification asks for
+  loader::Cursor end;                  // the position after these steps
+  std::uint64_t digest = 0;            // of the last step's plan
   double plan_ms = 0;                  // mean time to plan a step
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// A verdict as a self-contained HTML page (`robustrun diagnose --html`): who waits for whom, and
-// the evidence. Pure.
+// A verdict as a self-contained HTML page (`robustrun diagnose --html`): which rank waits for
+// which, and the evidence. Pure.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace robustrun::cli {
 
-// `about`: the run or the files it is of. `notes`: as of verdict_text().
+// `about`: names the run or the files. `notes`: what is missing or was skipped.
 [[nodiscard]] std::string diagnose_page(const tracer::Verdict& verdict, const std::string& about,
                                         const std::vector<std::string>& notes);
 

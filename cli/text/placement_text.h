@@ -11,14 +11,14 @@
 
 namespace robustrun::cli {
 
-// The placement and, if it was chosen by the network, what it is compared with; some lines.
+// The placement in some lines; if the network decided it, also a comparison with other orders.
 [[nodiscard]] std::string placement_summary(const PlacementPlan& plan, std::size_t columns);
 
 // One row per node, or per switch of the lowest level if there are many nodes.
 [[nodiscard]] std::string placement_table(const PlacementPlan& plan, std::size_t columns);
 
 struct PictureStyle {
-  std::optional<topo::GroupKind> kind;  // kind of groups to colour; nullopt: the one of most weight
+  std::optional<topo::GroupKind> kind;  // groups to colour; nullopt: those of most weight
   std::size_t columns = 80;
   bool colour = false;
 };

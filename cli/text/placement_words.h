@@ -11,9 +11,9 @@ namespace robustrun::cli {
 
 // A value in millionths: "0.002"
 [[nodiscard]] std::string units(std::int64_t millionths);
-// The level has nodes below more than one switch.
+// Whether the level has more than one switch.
 [[nodiscard]] bool has_choice(const topo::Level& level);
-// Number of ranks.
+// The number of ranks.
 [[nodiscard]] std::uint64_t world_of(const topo::Placement& placement);
 // "tp=8,dp=16"
 [[nodiscard]] std::string sizes_text(const topo::Parallel& parallel);

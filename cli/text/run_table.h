@@ -13,7 +13,7 @@ namespace robustrun::cli {
 enum class RunLife : std::uint8_t {
   kLive,        // a supervisor on this machine answers
   kEnded,       // the journal has its end
-  kUnattended,  // neither: the supervisor is dead, or on another machine
+  kUnattended,  // the supervisor is dead, or on another machine
 };
 
 struct RunRow {
@@ -31,8 +31,8 @@ struct RunRow {
   std::optional<std::int64_t> step;       // the script's own number, or the count of steps
   std::uint32_t incidents = 0;
   std::uint64_t bytes = 0;                // of the run directory
-  std::uint32_t starts = 1;  // of its Slurm job, which was queued again after all but the last
-  std::string trouble;  // why the journal cannot be read; then the rest is empty
+  std::uint32_t starts = 1;  // of its Slurm job; 1: the job was never queued again
+  std::string trouble;  // why the journal cannot be read; if set, only id and directory are known
 };
 
 // A line for each, in the order given, under a heading.

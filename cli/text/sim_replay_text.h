@@ -13,7 +13,7 @@ namespace robustrun::cli {
 struct ReplayShown {
   simulator::Replay replay;
   simulator::Site site;  // the journals whose times were used
-  bool calibrated_by_itself = false;
+  bool calibrated_by_itself = false;  // the times are the replayed run's own
   std::vector<simulator::KnownFigure> figures;
 };
 [[nodiscard]] std::string replay_text(const ReplayShown& shown);

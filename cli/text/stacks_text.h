@@ -7,8 +7,8 @@
 
 namespace robustrun::cli {
 
-// "6 ranks: 0-2, 4-6" and the stack below, the innermost frame first; and so on. Ends with a
-// newline.
+// For each distinct stack: its ranks, such as "6 ranks: 0-2, 4-6", and below them the stack,
+// innermost frame first. Ends with a newline.
 [[nodiscard]] std::string stacks_text(const supervisor::WorkerStacks& stacks);
 
 }  // namespace robustrun::cli

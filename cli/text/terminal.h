@@ -10,8 +10,8 @@ namespace robustrun::cli {
 
 // Writes to stdout. with_output() reports failures.
 void print(std::string_view text);
-// The exit code of a subcommand that would have ended with `exit_code`: a failure, with its cause
-// on stderr, if stdout could not be written. A reader that is gone is no error.
+// Returns `exit_code`. If print() could not write, reports the cause on stderr and returns a
+// failure instead of success. It is no error that the reader of stdout is gone.
 [[nodiscard]] int with_output(int exit_code);
 // Writes "robustrun: WHAT" to stderr.
 void say(std::string_view what);

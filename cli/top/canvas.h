@@ -1,7 +1,7 @@
 #pragma once
-// A grid of styled characters: what is to be on the screen. Pure.
+// A grid of styled characters: the content of the screen. Pure.
 //
-// Texts from outside are made inert when they are put on it: no byte of them can move a cursor.
+// put() makes texts from outside inert: none of their bytes can move the cursor.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct Style {
   Ink ink = Ink::kPlain;
   bool bold = false;
   bool dim = false;
-  bool filled = false;  // `ink` is the background's
+  bool filled = false;  // `ink` colours the background
   bool reverse = false;
   friend bool operator==(const Style&, const Style&) = default;
 };
@@ -29,22 +29,24 @@ struct Size {
 
 class Canvas {
  public:
-  // Without `unicode` only ASCII gets on it.
+  // Without `unicode`, characters other than ASCII become "?".
   explicit Canvas(Size size, bool unicode = true);
 
-  // Puts one line of text at a row and column, from 0; what does not fit is cut off. Returns the
-  // column behind it. `end`: the column where it must end; a cut text ends in "…" (or ">").
+  // Writes one line of text from a row and column, counted from 0, to before column `end`. A text
+  // that is too long is cut and ends in "…" (without `unicode` in ">"). Returns the column after
+  // the text.
   int put(int row, int column, std::string_view text, Style style = {}, int end = INT32_MAX);
-  // Ends at column `end`; a text that is too long begins at column `begin` and is cut off at `end`.
+  // Writes text that ends before column `end`. A text that is too long begins at column `begin` and
+  // is cut.
   void put_right(int row, int end, std::string_view text, Style style = {}, int begin = 0);
   void fill(int row, int column, int end, char character, Style style = {});
 
   [[nodiscard]] Size size() const { return size_; }
   [[nodiscard]] bool unicode() const { return unicode_; }
-  // Characters of a row without styles, without spaces at its end.
+  // The characters of a row, without spaces at its end.
   [[nodiscard]] std::string text(int row) const;
   [[nodiscard]] std::string text() const;  // all rows
-  // For a terminal: characters and SGR sequences; without colours if `colour` is false.
+  // A row for a terminal: characters and SGR sequences; without colours if `colour` is false.
   [[nodiscard]] std::string ansi(int row, bool colour) const;
   [[nodiscard]] Style style(int row, int column) const { return cell(row, column).style; }
   [[nodiscard]] bool same_row(const Canvas& other, int row) const;
@@ -63,7 +65,7 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// Columns that the text takes, once it is inert.
+// The columns that a text takes on a canvas.
 [[nodiscard]] int text_columns(std::string_view text);
 
 }  // namespace robustrun::cli

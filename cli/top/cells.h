@@ -1,6 +1,5 @@
 #pragma once
-// The state of every rank and node in one word, as `robustrun top` colours it. Pure: a status in,
-// cells out.
+// The state of every rank and node, as `robustrun top` shows it. Pure.
 
 #include <array>
 #include <cstdint>
@@ -11,15 +10,15 @@
 
 namespace robustrun::cli {
 
-// In the order of urgency: of several ranks, the first of these is the state of their node.
+// In the order of urgency. A node has the most urgent state of its ranks.
 enum class CellState : std::uint8_t {
-  kBlocks,    // the others wait for it
+  kBlocks,    // other ranks wait for it
   kFailed,
   kLost,      // its node's agent is lost
   kSlow,
   kSilent,    // its node's agent has not been heard for a while
   kBehind,    // some steps behind the median
-  kWaits,     // for a rank that blocks
+  kWaits,     // for a rank in kBlocks
   kStarting,  // before its first step
   kPending,
   kStopped,
@@ -32,17 +31,17 @@ inline constexpr std::size_t kCellStates = 14;
 
 enum class Ink : std::uint8_t { kPlain, kGreen, kYellow, kRed, kBlue, kMagenta, kCyan };
 
-// How a state is shown. The letter tells it where colours are not seen.
+// How a state is shown. The letter identifies it without colours.
 struct CellLook {
   char letter = ' ';
   Ink ink = Ink::kPlain;
   bool bold = false;
   bool dim = false;
-  bool filled = false;  // the colour is the background's
+  bool filled = false;  // `ink` colours the background
   std::string_view words;
 };
 [[nodiscard]] const CellLook& look_of(CellState state);
-// Worth jumping to.
+// Whether a user should look at a rank or node in this state.
 [[nodiscard]] bool is_trouble(CellState state);
 
 struct RankCell {
@@ -50,10 +49,10 @@ struct RankCell {
   CellState state = CellState::kPending;
 };
 
-// A node of the status, at the same index.
+// A node; it has the same index in RunStatus::nodes.
 struct NodeCells {
   CellState state = CellState::kPending;  // the most urgent of its ranks, or its own
-  std::vector<RankCell> ranks;  // by local rank; empty: it is not in the group
+  std::vector<RankCell> ranks;  // by local rank; empty: the node is not in the group
 };
 
 [[nodiscard]] std::vector<NodeCells> cells_of(const supervisor::RunStatus& status);

@@ -1,6 +1,6 @@
 #pragma once
-// What `robustrun top` takes from a run's journal: ETTR, incidents, readings of the loss, and where
-// the ranks write their logs. Pure.
+// What `robustrun top` takes from a run's journal: ETTR, incidents, readings of the loss, the use
+// of time, and where the ranks write their logs. Pure.
 
 #include <functional>
 #include <optional>
@@ -24,17 +24,17 @@ struct IncidentLine {
 struct RunFacts {
   std::optional<double> ettr;
   std::optional<double> ettr_last_hour;
-  std::vector<IncidentLine> incidents;  // in order
-  std::vector<double> losses;  // in order
+  std::vector<IncidentLine> incidents;  // the last 1000, in order
+  std::vector<double> losses;  // the last 256 readings, in order
   std::vector<supervisor::Stretch> timeline;  // from the start, without gaps
   AttemptLogs logs;  // of the last attempt; no ranks: the run keeps no logs
 };
 
-// `exists` as in log_files.h.
+// `exists`: whether this machine has the path.
 [[nodiscard]] RunFacts facts_of(const std::vector<supervisor::JournalEntry>& journal,
                                 const std::function<bool(const std::string& path)>& exists);
 
-// The metric that is the loss; empty: none is.
+// The value of the loss; nullopt: no metric is the loss.
 [[nodiscard]] std::optional<double> loss_of(const std::vector<wire::Metric>& metrics);
 
 }  // namespace robustrun::cli

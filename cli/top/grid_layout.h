@@ -1,6 +1,7 @@
 #pragma once
-// How the grid of `robustrun top` fits its space: nodes as rows with a cell per rank; one cell per
-// node where that needs too much; one per rack, or per group of nodes, where this does, too. Pure.
+// The layout of the grid of `robustrun top`. Each node is a row with a cell per rank. If these need
+// too much space, a cell stands for a node, and if these need too much, for a rack or a group of
+// nodes. Pure.
 
 #include <cstdint>
 
@@ -13,7 +14,7 @@ struct GridLayout {
   Kind kind = Kind::kRanks;
   int label_columns = 0;  // of a row's label, with its gap
   int cell_columns = 2;
-  int rows = 0;  // without the head of kRanks
+  int rows = 0;  // without the head row of kRanks
   // kRanks: tables side by side, each of `rows` nodes.
   int tables = 1;
   int table_columns = 0;
@@ -24,9 +25,9 @@ struct GridLayout {
 
 // `nodes`: at least 1. `ranks`: the most that a node has. `label_columns`: of the longest name.
 [[nodiscard]] GridLayout lay_out_grid(int nodes, int ranks, int label_columns, Size space);
-// A cell for each of `racks`, with its name where there is room for all names (label_columns is 0
-// then), else with the name of each row's first rack. rows is 0: they do not fit. `label_columns`:
-// of the longest name.
+// A cell for each of `racks` racks. If there is room for all names, each cell has one, and the
+// result's label_columns is 0; otherwise each row begins with the name of its first rack. The
+// result's rows is 0 if the cells do not fit. `label_columns`: of the longest name.
 [[nodiscard]] GridLayout lay_out_racks(int racks, int label_columns, Size space);
 
 }  // namespace robustrun::cli

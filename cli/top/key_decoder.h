@@ -30,8 +30,8 @@ struct Key {
   char character = 0;  // printable ASCII; of kCharacter
 };
 
-// The keys in what one read() returned. Unknown sequences are skipped; an ESC at the end is the
-// key.
+// The keys in `bytes`, the result of one read(). Unknown escape sequences are skipped; an ESC at
+// the end is the Escape key.
 [[nodiscard]] std::vector<Key> keys_of(std::string_view bytes);
 
 }  // namespace robustrun::cli

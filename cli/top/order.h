@@ -1,6 +1,6 @@
 #pragma once
-// What a user of `robustrun top` may order, after a confirmation. Pure; commands/top.cpp sends it,
-// as the control requests that the subcommands send.
+// An order that a user gives in `robustrun top` and confirms. Pure; commands/top.cpp sends the same
+// control requests as the subcommands.
 
 #include <cstdint>
 #include <string>
@@ -22,14 +22,14 @@ struct Order {
 
 // "stop the run? its workers may save first", "inject kill into rank 3?"
 [[nodiscard]] std::string question_of(const Order& order);
-// If `fault` is no kind of fault: which kinds there are. Empty if it is one.
+// Empty if `fault` is a kind of fault; otherwise a sentence that names all kinds.
 [[nodiscard]] std::string why_no_fault(const std::string& fault);
 
 struct UpdateWords {
   UpdateLine line;
   UpdatePlan plan;
 };
-// The update that `words` ask for, as typed behind `robustrun update`. The error is for the user.
+// Reads `words` as typed after `robustrun update`. The error is for the user.
 [[nodiscard]] base::Result<UpdateWords> read_update(const std::string& words);
 
 }  // namespace robustrun::cli

@@ -1,9 +1,9 @@
 #pragma once
 // The terminal of this process as a screen: the alternate screen, raw keys, no cursor. The
-// destructor restores it, and so do the signals of a crash (SIGABRT, SIGSEGV, …).
+// destructor restores the terminal, and so do handlers of fatal signals (SIGABRT, SIGSEGV, …).
 //
-// Sequences are those of ECMA-48 and xterm's alternate screen, which every terminal of the last
-// decades knows; terminfo is not needed (docs/dependencies.md tells why). Tests look at the Canvas.
+// Control sequences are those of ECMA-48 and of xterm's alternate screen, so terminfo is not needed
+// (docs/dependencies.md).
 
 #include <memory>
 #include <optional>
@@ -23,11 +23,11 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   [[nodiscard]] Size size() const;
-  // Writes what differs from the canvas before.
+  // Writes the rows that differ from the last canvas.
   void show(Canvas canvas);
-  // The next show() writes all of it.
+  // The next show() writes all rows.
   void forget() { shown_.reset(); }
-  // A descriptor that can be read when a key was pressed. Not to be closed.
+  // Readable when a key was pressed. The screen owns the descriptor.
   [[nodiscard]] int keys_fd() const { return keys_.get(); }
 
  private:

@@ -15,8 +15,8 @@ struct StyledLine {
   Style style;
 };
 
-// At most `columns` wide, but never less than the names and the shortest bars need. Empty before
-// the journal has been read.
+// Lines are at most `columns` wide, or as wide as the names and the shortest bars need. Empty
+// before the journal has been read.
 [[nodiscard]] std::vector<StyledLine> timeline_lines(const RunFacts& facts, std::size_t columns,
                                                      bool unicode);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The live view of a run: what is known about it, what is selected, and its picture. Pure: statuses
-// and keys in, a Canvas out; the caller asks the supervisor, reads files and owns the terminal.
+// The live view of a run: its state, the selection, and the picture. Pure: statuses and keys in, a
+// Canvas out; the caller asks the supervisor, reads files and owns the terminal.
 //
 // The selection follows the most urgent rank until the user moves it.
 
@@ -22,10 +22,10 @@ namespace robustrun::cli {
 
 // The end of a rank's log.
 struct LogTail {
-  std::uint32_t rank = UINT32_MAX;  // as before the first one: no rank's
-  std::string file{};  // of which `lines` are the last; empty: the rank has no log here
+  std::uint32_t rank = UINT32_MAX;  // UINT32_MAX: no log was read yet
+  std::string file{};  // `lines` are its last; empty: the rank has no log here
   std::vector<std::string> lines{};
-  std::string missing{};  // why there is no log to show; empty: there is one, perhaps without lines
+  std::string missing{};  // why there is no log to show; empty: there is one
 };
 
 class View {
@@ -33,34 +33,34 @@ class View {
   // What the caller is to do after a key.
   enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose, kStacks, kOrder };
 
-  // `unicode`: for sparklines and rules; otherwise ASCII.
+  // `unicode`: whether to use characters other than ASCII.
   explicit View(bool unicode) : unicode_(unicode) {}
 
   // `now`: of any clock that never goes back.
   void take(supervisor::RunStatus status, base::Nanos now);
   void take(RunFacts facts) { facts_ = std::move(facts); }
   void take(LogTail log) { log_ = std::move(log); }
-  // What the rank uses; none: it is not known.
+  // The resources that the rank uses; nullopt: not known.
   void take(std::uint32_t rank, std::optional<supervisor::RankUse> use);
-  // What came of Wish::kOrder, in words.
+  // The result of Wish::kOrder, in words.
   void take_outcome(std::string text, base::Nanos now);
   // The answer to Wish::kDiagnose.
   void take_diagnosis(std::string text);
   // The answer to Wish::kStacks.
   void take_stacks(std::string text);
-  // No status came this time; `why` in words.
+  // The last question brought no status; `why` in words.
   void note_failure(std::string why) { failure_ = std::move(why); }
 
   Wish press(const Key& key);
   [[nodiscard]] Canvas draw(Size size, base::Nanos now);
 
-  // Of Wish::kOrder: confirmed by the user.
+  // For Wish::kOrder: the order, which the user has confirmed.
   [[nodiscard]] const Order& order() const { return order_; }
-  // Of Wish::kStacks: whose stack is wanted; none: those of all ranks.
+  // For Wish::kStacks: the rank whose stack is wanted; nullopt: all ranks.
   [[nodiscard]] std::optional<std::uint32_t> stacks_rank() const { return stacks_rank_; }
-  // The rank whose log is shown; none: no rank is selected.
+  // The rank whose log is shown; nullopt: no rank is selected.
   [[nodiscard]] std::optional<std::uint32_t> selected_rank() const;
-  // The picture is a supervisor's, not a journal's.
+  // Whether the status is from a supervisor, not from a journal.
   [[nodiscard]] bool is_live() const {
     return has_status_ && status_.supervisor == supervisor::SupervisorStatus::kAnswers;
   }
@@ -82,7 +82,7 @@ class View {
     std::size_t node = 0;  // index into status_.nodes
     std::uint32_t local = 0;
   };
-  // Of shown_: its elements first … last - 1.
+  // Elements first to last - 1 of shown_.
   struct Span {
     std::size_t first = 0, last = 0;
   };
@@ -102,7 +102,7 @@ class View {
   void prepare(Order::Kind kind);
   Wish press_character(char character);
   void scroll(int lines);
-  [[nodiscard]] bool shows_end() const;  // of a panel that is longer than the screen
+  [[nodiscard]] bool shows_end() const;  // whether the panel, if it is long, shows its end
   [[nodiscard]] bool matches(std::size_t node) const;
   [[nodiscard]] std::size_t position() const;  // of the selected node among shown_
   [[nodiscard]] std::size_t selected_group() const;  // index into groups_
@@ -138,16 +138,16 @@ class View {
   base::Nanos loss_at_{};
   LogTail log_;
   std::optional<supervisor::RankUse> use_;
-  std::uint32_t use_rank_ = 0;  // whose it is
+  std::uint32_t use_rank_ = 0;  // the rank of use_
   Prompt prompt_ = Prompt::kNone;
-  Order order_;  // being asked for, or confirmed
+  Order order_;  // being typed, or confirmed
   std::string outcome_;  // of the last order
   std::optional<base::Nanos> outcome_at_;
   std::string diagnosis_;
   bool is_diagnosing_ = false;
   std::string stacks_;
   std::optional<std::uint32_t> stacks_rank_;
-  bool is_looking_ = false;  // at stacks
+  bool is_looking_ = false;  // stacks were asked for
 
   std::vector<NodeCells> cells_;  // of status_.nodes
   std::vector<std::size_t> shown_;  // nodes that match the filter, in order, racks together
@@ -161,9 +161,9 @@ class View {
   Panel panel_ = Panel::kNone;
   std::size_t scrolled_ = 0;  // lines of the panel before those shown, or after them (shows_end)
   std::size_t panel_rows_ = 0;  // at the last drawing
-  std::size_t panel_columns_ = 80;  // likewise
-  GridLayout layout_;  // likewise
-  std::vector<Span> groups_;  // likewise: the nodes of each cell; empty if each cell is a rank
+  std::size_t panel_columns_ = 80;  // at the last drawing
+  GridLayout layout_;  // at the last drawing
+  std::vector<Span> groups_;  // at the last drawing: nodes of each cell; empty if a cell is a rank
 };
 
 }  // namespace robustrun::cli

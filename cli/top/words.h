@@ -13,14 +13,14 @@ namespace robustrun::cli {
 // "0 s", "12 s", "3 min 5 s", "2 h 05 min"
 [[nodiscard]] std::string age_words(base::Nanos time);
 
-// A sentence, what else there is to know, and the state that gives it its colour.
+// A sentence, more details, and the state whose colour they have.
 struct Headline {
   std::string text;
   std::string more;  // may be empty
   CellState state = CellState::kRunning;
 };
-// What a user has to know first: which rank holds the job up, or how it stands. `cells` are those
-// of the status.
+// What a user should know first: which rank holds up the job, or the state of the job. `cells`:
+// cells_of(status).
 [[nodiscard]] Headline headline_of(const supervisor::RunStatus& status,
                                    const std::vector<NodeCells>& cells);
 
@@ -39,8 +39,8 @@ struct Headline {
 // A node's trouble, stage, or last sign of life; may be empty.
 [[nodiscard]] std::string node_sentence(const supervisor::NodeStatus& node, CellState state);
 
-// One character per value, newest last, at most `width`: the height is the place between the least
-// and the greatest of those shown. "!": not a finite number.
+// One character for each of the last `width` values: its height is the value's position between the
+// least and the greatest of them. "!": not a finite number.
 [[nodiscard]] std::string sparkline(std::span<const double> values, std::size_t width,
                                     bool unicode);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The host's libcurl. It is loaded at the first use, and not linked: its own libraries differ
-// between distributions, and most runs need none of them. Once loaded it stays. Any thread.
+// The host's libcurl. It is loaded at the first use and stays; it is not linked, because the
+// libraries that it needs differ between distributions, and most runs do not use it. Any thread.
 
 #define CURL_DISABLE_DEPRECATION  // versions before 7.85 know only the older names
 #include <curl/curl.h>
@@ -9,7 +9,7 @@
 
 namespace robustrun::base {
 
-// Its functions, named as in curl.h without the prefix `curl_`.
+// libcurl's functions, named as in curl.h without the prefix `curl_`.
 struct CurlLibrary {
   decltype(&::curl_global_init) global_init;
   decltype(&::curl_easy_init) easy_init;

@@ -22,9 +22,9 @@ struct HttpPost {
 };
 
 // The status of the answer (200, 404, …). kTimeout: no connection within 5 s, or no whole answer
-// within time_max. An error gives only the cause: neither it nor anything logged here has the URL,
-// which may be a secret. `stop`, not null: once true, the request is given up within about a
-// second, with kUnavailable.
+// within time_max. An error gives only the cause. Errors never contain the URL, which may be a
+// secret. `stop`, not null: once true, the request is given up within about a second, with
+// kUnavailable.
 Result<int> http_post(const HttpPost& request, const std::shared_ptr<std::atomic<bool>>& stop);
 
 }  // namespace robustrun::base
