@@ -2,8 +2,8 @@
 // Runs one short command of this build on many hosts over SSH, and reports each host's output or
 // why there is none. Hosts are reached, and get this build pushed, as for agents (launcher.h).
 //
-// To be used on the loop of its executor. `done` is called for every host, because
-// connecting, pushing and the command itself have deadlines.
+// To be used on the loop of its executor. `done` is called for every host, because connecting,
+// pushing and the command itself have deadlines.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

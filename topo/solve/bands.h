@@ -1,8 +1,8 @@
 #pragma once
 // Fillings that keep neither rows nor columns whole. Internal to topo/.
 //
-// If a job needs many switches and both kinds of groups have weight, neither whole rows nor whole
-// columns may be best. So the matrix (blocks.h) is cut into bands of rows, and each band into
+// If a job needs many switches and both kinds of groups have weight, it may be best to keep neither
+// rows nor columns whole. So the matrix (blocks.h) is cut into bands of rows, and each band into
 // strips of columns, one switch per strip. With s switches per band, a row touches s switches, and
 // a column touches one per band. A band of h rows fits if the sum of floor(c / h) over its switches
 // is at least the number of columns, where c is the number of cells that a switch holds.

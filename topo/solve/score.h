@@ -23,10 +23,9 @@ struct Cost {
   auto operator<=>(const Cost&) const = default;
 };
 
-// By level, in millionths. The highest level with more than one switch weighs 1 (a million
-// millionths), every level below it a thousandth of the level above. A level with a single switch
-// weighs 0. (Among nodes below one switch of that highest level, placement gains at most 0.3 %:
-// Arnold, section 3.)
+// By level, in millionths. The highest level with more than one switch weighs 1, every level below
+// it a thousandth of the level above. A level with a single switch weighs 0. (Among nodes below one
+// switch of that highest level, placement gains at most 0.3 %: Arnold, section 3.)
 std::vector<std::int64_t> default_level_weights(const Cluster& cluster);
 
 struct Objective {
@@ -44,7 +43,7 @@ struct Spread {
   GroupKind kind = GroupKind::kDp;
   std::uint32_t level = 0;
   std::uint32_t worst = 0;
-  std::uint64_t sum = 0;          // over its groups
+  std::uint64_t sum = 0;  // over its groups
   std::uint32_t groups = 0;
   std::uint32_t worst_group = 0;  // index in the family
 };

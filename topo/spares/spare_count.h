@@ -3,7 +3,8 @@
 //
 // Each machine fails independently with the same probability, so the number of failures in one day
 // is binomial. As many spares as its 99th percentile suffice on 99 of 100 days, without a repair on
-// the same day. ByteRobust (arXiv 2509.16293), section 6.2, keeps this number of standby machines.
+// the same day. ByteRobust (SOSP 2025, arXiv 2509.16293), section 6.2, keeps this number of standby
+// machines.
 
 #include <cstdint>
 
