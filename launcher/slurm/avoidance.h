@@ -19,7 +19,8 @@ namespace robustrun::launcher {
 // A pending job: where it may start, and what it asks for.
 struct PendingJob {
   std::vector<std::string> partitions;
-  // At least so many. Slurm shows a smaller number while it cleans up after the job's last start.
+  // The job needs at least so many. Slurm shows a smaller number while it cleans up after the job's
+  // last start.
   std::uint32_t nodes = 1;
   std::vector<std::string> excluded;  // --exclude, and hosts that were left out before
   std::vector<std::string> required;  // --nodelist

@@ -60,20 +60,20 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,
                                                         const std::vector<std::string>& own);
 
-// Prints the job's record, perhaps among those of other tasks of its array (record_of() in
-// fields.h), with times in Unix seconds.
+// The command that prints the job's record, perhaps among those of other tasks of its array
+// (record_of() in fields.h), with times in Unix seconds.
 [[nodiscard]] std::vector<std::string> show_job_argv(const SlurmOptions& options);
-// Prints "STEP NAME" of every step of the job.
+// The command that prints "STEP NAME" of every step of the job.
 [[nodiscard]] std::vector<std::string> list_steps_argv(const SlurmOptions& options);
 // `listed`: output of list_steps_argv(). Returns the steps of this run.
 [[nodiscard]] std::vector<std::string> own_steps(const SlurmOptions& options,
                                                  std::string_view listed);
 [[nodiscard]] std::vector<std::string> cancel_argv(const SlurmOptions& options,
                                                    const std::vector<std::string>& steps);
-// Prints the nodes that the job has: "n[1-2]". Slurm takes a node that went down out of the job for
-// good.
+// The command that prints the nodes that the job has: "n[1-2]". Slurm takes a node that went down
+// out of the job for good.
 [[nodiscard]] std::vector<std::string> job_nodes_argv(const SlurmOptions& options);
-// Prints "NODE STATE" of every node of `nodes`.
+// The command that prints "NODE STATE" of every node of `nodes`.
 [[nodiscard]] std::vector<std::string> node_states_argv(const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes);
 // `listed`: output of node_states_argv(). Returns the nodes on which Slurm starts nothing, as "NODE

@@ -25,8 +25,8 @@ class SlurmFields {
 };
 
 // The record of `job` (SLURM_JOB_ID) in `shown`, which has a line per job; all of `shown` if it has
-// no such record. There may be several lines because one task of an array may have the array's own
-// number, for which scontrol shows all tasks.
+// no such record. There are several lines if the job is a task of an array and has the array's own
+// number: scontrol then shows all tasks.
 [[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
 
 // `state`: a JobState. Whether the job has begun and not ended: RUNNING, SUSPENDED, STOPPED or

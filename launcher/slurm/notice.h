@@ -25,7 +25,7 @@ struct SlurmNotice {
     kTimeLimit,  // the time limit is reached
     kTimeLimitNear,
     kCancelled,  // by the user or an administrator
-    kRequeued,  // by the user or an administrator, not by robustrun
+    kRequeued,  // not by robustrun
     kNodeFailed,  // Slurm ends the job because a node is gone
   };
   Why why = Why::kNothing;

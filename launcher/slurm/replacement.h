@@ -32,8 +32,8 @@ struct ReplacementJob {
 };
 
 struct ReplacementOrder {
-  std::vector<std::string> cancel;  // jobs
-  std::vector<std::string> widen;  // waiting jobs that are to drop their demand for a host
+  std::vector<std::string> cancel;  // ids of jobs
+  std::vector<std::string> widen;  // ids of waiting jobs that are to drop their demand for a host
   std::uint32_t count = 0;  // how many jobs to queue; at most kReplacementsAtOnce are queued
   std::vector<std::string> bad;  // hosts that new jobs leave out
   std::vector<std::string> near;  // hosts of the run, which new jobs leave out as well

@@ -1,6 +1,6 @@
 #pragma once
 // One call of an agent to a peer's listener during a preflight check, and its outcome
-// (wire/tls/peer_proof.h says how both prove themselves).
+// (wire/tls/peer_proof.h says how both sides prove themselves).
 //
 // To be used on the loop of its executor. `done` is called once, from the loop, unless the call is
 // dropped first.

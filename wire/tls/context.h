@@ -1,9 +1,9 @@
 #pragma once
 // What many TLS connections share: our identity, and which peers are trusted. Internal to wire/.
 //
-// TLS 1.3 only, without session tickets (every connection proves itself); buffers exist only while
-// bytes are under way. One context serves all connections of a listener: making one costs more than
-// a handshake.
+// TLS 1.3 only, without session tickets, so that every connection proves itself. Buffers exist only
+// while bytes are under way. One context serves all connections of a listener, because making a
+// context costs more than a handshake.
 
 #include <optional>
 #include <string>

@@ -2,7 +2,8 @@
 // Identities in a run: a certificate authority per run, and a certificate per agent and generation
 // (docs/nodes.md, "Security of the control channel").
 //
-// P-256 keys. A certificate names its holder in one SAN URI:
+// All keys are P-256. A certificate names its holder by one URI in its subject alternative name
+// (SAN):
 //   robustrun://RUN/supervisor    robustrun://RUN/node/NODE/GENERATION
 // A certificate is valid for ten years, and from one day before its issue, because clocks of hosts
 // differ. Agents never send their private keys, only certificate requests.
