@@ -9,8 +9,8 @@
 
 namespace robustrun::launcher {
 
-// `executable`: absolute path of robustrun itself. Makes this process a subreaper: descendants of a
-// killed agent are reparented to it and killed. Orders need no credential.
+// `executable`: absolute path of robustrun itself. Makes this process a subreaper (prctl(2)), which
+// inherits the descendants of a killed agent and kills them. Orders need no credential.
 std::unique_ptr<AgentLauncher> make_local_launcher(boost::asio::any_io_executor executor,
                                                    std::string executable);
 

@@ -15,11 +15,12 @@ class LogTail {
  public:
   using OnLine = std::function<void(const std::string& line)>;
   // Starts at the beginning of the file, which must exist. `on_line` receives whole lines without
-  // their ends, cut to kSrunLineBytesMax, and must not destroy this object.
+  // their line ends, cut to kSrunLineBytesMax; it may be called before follow() returns, and must
+  // not destroy this object.
   static base::Result<std::unique_ptr<LogTail>> follow(boost::asio::any_io_executor executor,
                                                        const std::string& path, OnLine on_line);
   virtual ~LogTail() = default;
-  // Delivers everything up to the end of the file, including a last line without an end.
+  // Delivers everything up to the end of the file, including an incomplete last line.
   virtual void finish() = 0;
 };
 

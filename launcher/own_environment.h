@@ -9,7 +9,7 @@ namespace robustrun::launcher {
 
 // NAME=VALUE each.
 [[nodiscard]] std::vector<std::string> own_environment();
-// The value of one name in such a list; empty when it is missing.
+// The value of `name` in a list of NAME=VALUE; empty if the name is missing.
 [[nodiscard]] std::string value_of(const std::vector<std::string>& environment,
                                    std::string_view name);
 

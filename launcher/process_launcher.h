@@ -1,6 +1,6 @@
 #pragma once
-// Any number of agents on this machine. Each gets its credential on its standard input and connects
-// over the network, as it would from another machine: for tests, drills and `--launcher=processes`.
+// Any number of agents on this machine, for tests, drills and `--launcher=processes`. Each gets its
+// credential on its standard input and connects over the network, as it would from another machine.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace robustrun::launcher {
 
-// `executable`: absolute path of robustrun itself. Makes this process a subreaper: descendants of a
-// killed agent are reparented to it and killed; other agents keep running.
+// `executable`: absolute path of robustrun itself. Makes this process a subreaper (prctl(2)), which
+// inherits the descendants of a killed agent and kills them; other agents keep running.
 std::unique_ptr<AgentLauncher> make_process_launcher(boost::asio::any_io_executor executor,
                                                      std::string executable);
 

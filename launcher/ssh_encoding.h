@@ -10,7 +10,7 @@ namespace robustrun::launcher {
 
 // `padded`: false omits the padding, as in fingerprints.
 [[nodiscard]] std::string encode_base64(std::string_view bytes, bool padded = true);
-// nullopt for anything but base64; white space is not skipped, padding may be missing.
+// nullopt: `text` is not base64. White space is not allowed; padding may be missing.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);
 
 // "SHA256:..." of a public key's blob, as ssh-keygen -l prints it; `hash`: its raw SHA-256.
@@ -18,9 +18,10 @@ namespace robustrun::launcher {
 
 void put_u32(std::string& out, std::uint32_t value);
 void put_u64(std::string& out, std::uint64_t value);
-void put_text(std::string& out, std::string_view text);  // length, bytes
+void put_text(std::string& out, std::string_view text);  // a u32 length, then the bytes
 
-// Reads from the front of bytes that it does not own. After a failed read all further reads fail.
+// Reads values one after another from `bytes`, which it does not own. After a failed read, all
+// further reads fail.
 class SshReader {
  public:
   explicit SshReader(std::string_view bytes) : rest_(bytes) {}

@@ -2,9 +2,9 @@
 // A connection to one host that runs remote commands, one at a time, with their three streams: over
 // a libssh2 session (ssh/session.h) or OpenSSH clients (openssh/link.h).
 //
-// To be used on the loop of its executor. Handlers are called there, too, but never from within
-// run(), write() and the like. The caller sets deadlines, except for connecting: that is the
-// connect_timeout of SshTarget or OpenSshOptions.
+// To be used on the loop of its executor, which also calls handlers, never from inside a call to
+// the link. Connecting ends after the connect_timeout of SshTarget or OpenSshOptions; the caller
+// sets all other deadlines.
 
 #include <cstdint>
 #include <functional>
@@ -18,12 +18,12 @@ namespace robustrun::launcher {
 
 enum class SshTrouble : std::uint8_t {
   kNone,  // the remote command ended by itself
-  kLookUp,  // unknown name
-  kUnreachable,  // refused, no route, no answer
+  kLookUp,  // the host's name is unknown
+  kUnreachable,  // connection refused, no route, or no answer
   kDropped,  // the server hung up before the login (MaxStartups): worth a retry
   kHostKey,
   kLogin,
-  kUnsuited,  // this transport cannot serve the host; the other one may
+  kUnsuited,  // this transport (libssh2 or OpenSSH) cannot serve the host; the other may
   kLost,  // the connection broke while the command ran
   kOther,
 };
@@ -32,12 +32,12 @@ enum class SshTrouble : std::uint8_t {
 struct SshEnd {
   SshTrouble trouble = SshTrouble::kNone;
   base::ExitStatus status;  // with kNone
-  std::string what;  // otherwise: the cause, in words
-  std::string errors;  // the first kErrorHeadBytes of its standard error
+  std::string what;  // otherwise the cause, in words
+  std::string errors;  // the first kErrorHeadBytes of the command's standard error
 };
 
 struct SshCommand {
-  std::string text;  // for the remote login shell; or the name of a subsystem
+  std::string text;  // for the remote login shell, or the name of a subsystem
   bool subsystem = false;
 };
 
@@ -53,7 +53,7 @@ class SshLink {
   // Writes to the command's standard input; may be called right after run(). Bytes that the command
   // does not read before it ends are lost.
   virtual void write(std::string bytes) = 0;
-  // Ends its standard input, after what was written.
+  // Ends the command's standard input, after all that was written.
   virtual void close_input() = 0;
   // Closes the connection for good; a remote command may continue. No handler is called afterwards.
   virtual void close() = 0;

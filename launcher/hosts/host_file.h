@@ -1,5 +1,5 @@
 #pragma once
-// Host files: one host, or one list of them (host_list.h), on each line, then its attributes.
+// Host files: on each line one host or one list of hosts (host_list.h), then its attributes.
 //
 //   node[01-16] slots=8               DeepSpeed
 //   ada@node17 slots = 8 max_slots=9  OpenMPI
@@ -24,8 +24,8 @@ namespace robustrun::launcher {
 inline constexpr std::uint16_t kColonSlotsMax = 128;
 inline constexpr std::uint16_t kColonPortMin = 1024;
 
-// At least one host, in the file's order. kConflict: a host is named twice. `name`: of the file,
-// for messages.
+// Returns at least one host, in the file's order. kConflict: a host is named twice. `name`: the
+// file's name, for messages.
 [[nodiscard]] base::Result<std::vector<Host>> parse_host_file(std::string_view text,
                                                               const std::string& name);
 

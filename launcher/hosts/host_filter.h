@@ -1,11 +1,11 @@
 #pragma once
-// DeepSpeed's filters of a host list: "node1@node2:0,1@node[04-08]". "@" separates hosts; if no
-// host has slots (after a colon), "," separates them, too: "node1,node2".
+// DeepSpeed's filters of a host list: "node1@node2:0,1@node[04-08]". "@" separates hosts. If no
+// host has slots (after a colon), "," separates hosts, too: "node1,node2".
 //
 // Names are those of the list, without user and port. A slot is a local rank, and so a device.
 // Workers can only get the first devices of a host: any choice but 0, 1 … is refused.
 //
-// Pure. Errors are causes, for the end of "cannot use …: ".
+// Pure. An error is only the cause; the caller puts "cannot use …: " before it.
 
 #include <string_view>
 #include <vector>
@@ -15,7 +15,8 @@
 
 namespace robustrun::launcher {
 
-// The hosts that `filter` names, in the list's order; if it gives slots, with that many workers.
+// The hosts that `filter` names, in the list's order. A host with slots in `filter` gets as many
+// workers.
 [[nodiscard]] base::Result<std::vector<Host>> include_hosts(const std::vector<Host>& hosts,
                                                             std::string_view filter);
 // The list without the hosts, or slots of hosts, that `filter` names.

@@ -6,8 +6,8 @@
 //   item  = [user "@"] name [":" port]
 //   name  = as in base/core/name_list.h; or an IPv6 address in brackets
 //
-// Pure. An error is only the cause, with the position of the wrong character, from 1, if there is
-// one; the caller puts "cannot use …: " before it.
+// Pure. An error is only the cause, if possible with the position of the wrong character, from 1;
+// the caller puts "cannot use …: " before it.
 
 #include <string>
 #include <string_view>
@@ -18,12 +18,13 @@
 
 namespace robustrun::launcher {
 
-// At least one host, in the order written, none named twice (by name and port).
+// Returns at least one host, in the order written. kConflict: a host (name and port) is named
+// twice.
 [[nodiscard]] base::Result<std::vector<Host>> parse_host_list(std::string_view text);
 
-// The same for a list that may be part of a larger one: duplicates are left to the caller.
+// As parse_host_list(), but hosts may be named twice: for a part of a larger list.
 [[nodiscard]] base::Result<std::vector<Host>> expand_host_list(std::string_view text);
-// kConflict for the first host that occurs twice, whatever its user.
+// kConflict: a host (name and port, with any user) is named twice.
 [[nodiscard]] base::Status check_distinct(const std::vector<Host>& hosts);
 
 // node2 before node10; equal names by port.

@@ -6,7 +6,7 @@
 
 namespace robustrun::launcher {
 
-// Backtracks only to the last star: time at most the product of the lengths.
+// Takes at most time proportional to the product of the lengths.
 [[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
 
 [[nodiscard]] std::string lower(std::string_view text);  // ASCII

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound on the sources of host names: lists, host files, filters, ssh configuration.
+// Limits for the sources of host names: lists, host files, filters, ssh configuration.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +17,10 @@ inline constexpr std::uint32_t kSlotsMax = 4096;  // workers of one host
 inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 
 inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
-inline constexpr std::size_t kSshConfigFilesMax = 64;  // and files of one setting, such as keys
-// If the configuration exceeds one of the next two, the ssh client is asked about each host.
-inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients cut longer lines in two
-inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // after Host, in all files
+inline constexpr std::size_t kSshConfigFilesMax = 64;  // also files of one setting, such as keys
+// If the ssh configuration exceeds one of the next two limits, the ssh client is asked about each
+// host.
+inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients divide longer lines
+inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // patterns after Host, in all files
 
 }  // namespace robustrun::launcher

@@ -2,8 +2,9 @@
 // SSH through the OpenSSH client: one process per command.
 //
 // For what libssh2 cannot do (proxies, GSSAPI, RSA keys, certificates). The client runs in its own
-// session, so that a Ctrl-C in the terminal does not reach it; close() kills it. But not qrsh: Grid
-// Engine ends the whole job when a client of a task dies. It ends with its task, or with the job.
+// session, so that a Ctrl-C in the terminal does not reach it. close() kills the client, unless it
+// is qrsh: Grid Engine ends the whole job when a qrsh dies by a signal. So qrsh is left to end with
+// its task, or with the job.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -21,7 +22,7 @@ struct OpenSshOptions {
   Host host;
   std::chrono::milliseconds connect_timeout{};
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: as in our environment
-  bool outlives_close = false;  // it is qrsh
+  bool outlives_close = false;  // the client is qrsh, which close() must not kill
 };
 std::shared_ptr<SshLink> make_openssh_link(boost::asio::any_io_executor executor,
                                            OpenSshOptions options);

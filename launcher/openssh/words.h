@@ -10,16 +10,16 @@ namespace robustrun::launcher {
 
 struct OpenSshWords {
   SshTrouble trouble = SshTrouble::kOther;
-  std::string what;  // a cause, with advice
+  std::string what;  // the cause, with advice
 };
 // `server_key`: "ssh-ed25519 SHA256:..." that the server has shown; empty: unknown.
 [[nodiscard]] OpenSshWords read_openssh_words(std::string_view errors, std::string_view server_key);
 
-// Keeps the head of a verbose client's standard error, without its debug output.
+// Keeps the first kErrorHeadBytes of a verbose client's standard error, without its debug output.
 class OpenSshErrors {
  public:
   void add(std::string_view bytes);
-  void finish();  // takes a last line without an end
+  void finish();  // takes an incomplete last line
   [[nodiscard]] const std::string& head() const { return head_; }
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
 
@@ -30,8 +30,8 @@ class OpenSshErrors {
   std::string server_key_;
 };
 
-// The first lines of a program's output, joined into one line and safe to show; empty when there
-// was none.
+// The first lines of a program's output, joined into one printable line; empty if there was no
+// output.
 [[nodiscard]] std::string first_words(std::string_view errors);
 
 }  // namespace robustrun::launcher

@@ -17,15 +17,14 @@ struct PushFile {
 
 struct PushBundle {
   std::vector<PushFile> files;  // the executable first
-  std::string manifest;  // as input of sha256sum -c
+  std::string manifest;  // hashes and names, as sha256sum -c reads them
   std::string manifest_hash;  // hex SHA-256
   std::string name;  // first 32 digits of manifest_hash: the folder's name in the cache
 };
 
-// Blocks: call it on the pool. `executable` is in a folder of the prefix (PREFIX/bin/robustrun);
-// `companions` are anywhere below the prefix. kInvalidArgument: a file is not below the prefix, has
-// unusual characters in its name, or there are too many files; other errors are those of
-// base::read_file().
+// Reads the files; blocks. `executable` is PREFIX/bin/robustrun; `companions` are anywhere below
+// PREFIX. kInvalidArgument: a file is not below PREFIX, a name has unusual characters, or there are
+// too many files (kBundleFilesMax). Other errors are those of base::read_file().
 base::Result<PushBundle> read_push_bundle(const std::string& executable,
                                           const std::vector<std::string>& companions);
 

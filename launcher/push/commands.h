@@ -1,9 +1,9 @@
 #pragma once
-// Commands for remote shells: fixed words around checked names; the only user-given part is the
-// path of our own executable. Pure.
+// Commands for remote shells: fixed words around checked names. Only the path of our own executable
+// comes from the user. Pure.
 //
 // Login shells differ (csh, fish), so each command is one `exec /bin/sh -c '...'`, which all of
-// them read alike.
+// them understand in the same way.
 
 #include <cstdint>
 #include <optional>
@@ -15,16 +15,17 @@
 namespace robustrun::launcher {
 
 inline constexpr std::string_view kCacheFolder = ".cache/robustrun";
-// Printed by the shell right before it becomes robustrun: this word and the process id, on a line.
+// The shell prints this word and its process id, on one line, right before it becomes robustrun.
 inline constexpr std::string_view kStartMark = "robustrun-agent-starts";
-inline constexpr int kExitNotCached = 3;  // before the mark: the folder does not exist
+inline constexpr int kExitNotCached = 3;  // before the mark: the bundle's folder does not exist
 // Before the mark: the host has another processor, whose name is on standard error.
 inline constexpr int kExitOtherProcessor = 4;
 inline constexpr int kExitNoGlibc = 5;  // before the mark: the host has no kLoader
 inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitNotExecutable = 126;
 
-// What this build runs on, as `uname -m` prints it, and what loads it: a file of glibc.
+// The processor that this build runs on, as `uname -m` prints it, and the dynamic loader that it
+// needs, a file of glibc.
 #if defined(__aarch64__)
 inline constexpr std::string_view kProcessor = "aarch64";
 inline constexpr std::string_view kLoader = "/lib/ld-linux-aarch64.so.1";
@@ -35,19 +36,20 @@ inline constexpr std::string_view kLoader = "/lib64/ld-linux-x86-64.so.2";
 
 inline constexpr std::string_view kAgentArguments = "agent --stdin-credential";
 
-// What the remote shell does after the start. Grid Engine ends the whole job when a task of it dies
-// by a signal: there the shell stays, and ends by itself with the agent's exit code.
+// What the remote shell does after the start. kStays is for Grid Engine, which ends the whole job
+// when one of its tasks dies by a signal: the shell stays above the agent and exits with the
+// agent's exit code.
 enum class ShellEnd : std::uint8_t { kBecomesAgent, kStays };
 
-// Runs the executable at the same path as here; nullopt if that path cannot stand in a command.
-// `arguments`: fixed words, which the shell splits.
+// Runs the executable at the same path as here. nullopt: the path has characters that cannot be
+// quoted. `arguments`: fixed words, which the shell splits.
 std::optional<std::string> installed_command(std::string_view executable,
                                              std::string_view arguments, ShellEnd end);
-// Runs the executable in the cache after checking the host's processor, its C library and
-// the hashes.
+// Runs the executable in the cache, after checks of the host's processor, its C library and the
+// files' hashes.
 std::string cached_command(const PushBundle& bundle, std::string_view arguments, ShellEnd end);
-// Checks the files uploaded to `folder` (a name in the cache) and puts them in place. `replace`:
-// the existing folder is damaged.
+// Checks the files uploaded to `folder` (a name in the cache) and puts them in place. `replace`: an
+// existing folder of this bundle is damaged.
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace);
 std::string remove_command(std::string_view folder);
 std::string kill_command(std::uint64_t pid);

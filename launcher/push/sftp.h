@@ -1,9 +1,9 @@
 #pragma once
-// Uploads a bundle over SFTP version 3 (draft-ietf-secsh-filexfer-02): folders, then the files,
-// then their list. A pure state machine over bytes, independent of the transport of the "sftp"
-// subsystem.
+// Uploads a bundle over SFTP version 3 (draft-ietf-secsh-filexfer-02): folders, then files, then
+// the list of hashes. A pure state machine over bytes; the caller moves the bytes.
 //
-// Up to kSftpWritesMax writes are under way at once. Answers are bounded and checked.
+// Up to kSftpWritesMax writes are under way at once. The server's answers are checked, and limited
+// in size.
 
 #include <cstdint>
 #include <memory>
@@ -20,13 +20,13 @@ inline constexpr std::string_view kManifestName = "MANIFEST";
 
 class SftpUpload {
  public:
-  // `folder`: the destination, relative to the home; its last component must not exist, earlier
-  // ones may.
+  // `folder`: the destination, relative to the home directory. It must not exist; its parents may.
   SftpUpload(std::string folder, std::shared_ptr<const PushBundle> bundle);
 
   // The first bytes to send.
   [[nodiscard]] std::string start() const;
-  // Takes bytes from the server; appends to `out` what to send next.
+  // Takes bytes from the server, and appends to `out` the bytes to send next. kProtocol: the server
+  // is not understood; kOs: it cannot make a folder or file.
   base::Status feed(std::string_view bytes, std::string& out);
   [[nodiscard]] bool done() const { return version_ && at_ == steps_.size(); }
 

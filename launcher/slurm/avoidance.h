@@ -1,11 +1,11 @@
 #pragma once
-// Which hosts a job leaves out once it is queued again: those that failed its run or other runs, as
-// far as Slurm can start the job on the remaining ones. Pure.
+// Which hosts a job leaves out when it is queued again: those that failed its run or other runs, as
+// long as Slurm can start the job on the remaining hosts. Pure.
 //
 // A host counts as remaining if Slurm can use it, it is in a partition of the job, and it is like a
-// host that the job had: as many processors and as much memory, and the same GPUs and features if
-// the job asks for any. That may miss hosts. It counts too many only if sinfo lists none of the
-// hosts that the job had: then any host is taken to suit it.
+// host that the job had: at least as many processors and as much memory, and the same GPUs and
+// features if the job asks for any. This may miss hosts. It counts too many only if sinfo lists
+// none of the hosts that the job had: then every host is assumed to suit the job.
 
 #include <cstdint>
 #include <string>
@@ -16,50 +16,53 @@
 
 namespace robustrun::launcher {
 
-// Where a pending job may start.
+// A pending job: where it may start, and what it asks for.
 struct PendingJob {
   std::vector<std::string> partitions;
-  // The least number. Slurm shows a smaller one while it cleans up after the job's last start.
+  // The job needs at least so many. Slurm shows a smaller number while it cleans up after the job's
+  // last start.
   std::uint32_t nodes = 1;
-  std::vector<std::string> excluded;  // --exclude, and what was left out before
+  std::vector<std::string> excluded;  // --exclude, and hosts that were left out before
   std::vector<std::string> required;  // --nodelist
   std::string reservation;  // empty: none
   std::string constraint;  // empty: none
   bool asks_for_gres = false;  // GPUs and the like
 };
 
-// `shown`: output of `scontrol show job --oneliner`. kCorrupt when it is not about a job, or
-// names hosts in a way that cannot be read.
+// `shown`: output of `scontrol show job --oneliner`. kCorrupt: `shown` is not about a job, or its
+// lists of hosts cannot be read.
 [[nodiscard]] base::Result<PendingJob> read_pending_job(std::string_view shown);
 
 struct SlurmHost {
   std::string name;
   std::string partition;
-  bool is_usable = false;  // now, or when its jobs have ended
+  bool is_usable = false;  // Slurm can use it now, or when its jobs have ended
   std::uint64_t processors = 0;
   std::uint64_t memory_mb = 0;
   std::string gres;
   std::string features;
 };
 
-// `sinfo`: its absolute path. Prints a line for each host and partition.
+// The command line that prints a line for each host and partition. `sinfo`: absolute path of that
+// program.
 [[nodiscard]] std::vector<std::string> list_hosts_argv(const std::string& sinfo);
-// Lines that cannot be read are left out.
+// `listed`: output of list_hosts_argv(). Lines that cannot be read are left out.
 [[nodiscard]] std::vector<SlurmHost> read_slurm_hosts(std::string_view listed);
 
+// A host that failed a run.
 struct BlamedHost {
   std::string name;
   std::string why;  // "lost"
-  bool by_this_run = true;  // false: by other runs
+  bool by_this_run = true;  // false: it failed other runs
 };
 
 struct Avoidance {
-  std::vector<std::string> excluded;  // all that the job is to leave out, in natural order
-  std::vector<std::string> words;  // for people, a sentence each
+  std::vector<std::string> excluded;  // all hosts that the job is to leave out, in natural order
+  std::vector<std::string> words;  // for people, one sentence each
 };
 
-// `had`: the hosts of the run. `blamed`: the worst first. What the user excluded stays excluded;
-// hosts that failed this run, which the user cannot have excluded, are decided about anew.
+// `had`: the hosts of the run. `blamed`: the worst first. Hosts that the user excluded stay
+// excluded. Hosts that failed this run cannot be among these, so they are decided about anew.
 [[nodiscard]] Avoidance choose_avoided(const PendingJob& job, const std::vector<SlurmHost>& hosts,
                                        const std::vector<std::string>& had,
                                        const std::vector<BlamedHost>& blamed);

@@ -13,19 +13,20 @@ class SlurmFields {
  public:
   // `shown` must outlive the fields.
   explicit SlurmFields(std::string_view shown);
-  // Up to the next blank; empty where the field is missing.
+  // The field's value up to the next blank; empty if the field is missing.
   [[nodiscard]] std::string_view value(std::string_view name) const;
-  // A point in time, as Unix time; nullopt: the field is missing, says "Unknown" or "None", or is
-  // cut off. SLURM_TIME_FORMAT decides how Slurm writes it: show_job_argv() asks for seconds, and
-  // Slurm's own format, in this machine's local time, is read as well.
+  // The field's value as Unix time; nullopt: the field is missing, says "Unknown" or "None", or is
+  // cut off. Reads seconds, which show_job_argv() asks for by SLURM_TIME_FORMAT, and Slurm's own
+  // format, in this machine's local time.
   [[nodiscard]] std::optional<base::Nanos> time(std::string_view name) const;
 
  private:
   std::map<std::string_view, std::string_view> fields_;
 };
 
-// The record of `job` (SLURM_JOB_ID) in `shown`, a line per job; all of `shown` if it has none. The
-// number of one task of an array may be the array's own, for which scontrol shows all of its tasks.
+// The record of `job` (SLURM_JOB_ID) in `shown`, which has a line per job; all of `shown` if it has
+// no such record. There are several lines if the job is a task of an array and has the array's own
+// number: scontrol then shows all tasks.
 [[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
 
 // `state`: a JobState. Whether the job has begun and not ended: RUNNING, SUSPENDED, STOPPED or

@@ -12,9 +12,9 @@
 
 namespace robustrun::launcher {
 
-// Pure. `shown`: the job's record in the output of `scontrol show job --oneliner` (record_of() in
-// fields.h). Returns Unix time; nullopt: the job has no time limit. kCorrupt when `shown` is not
-// about a running job, or has no readable end.
+// Returns Unix time; nullopt: the job has no time limit. `shown`: the job's record in the output of
+// `scontrol show job --oneliner` (record_of() in fields.h). kCorrupt: `shown` is not about a
+// running job, or has no readable end. Pure.
 [[nodiscard]] base::Result<std::optional<base::Nanos>> read_job_end(std::string_view shown);
 
 // A lane of the caller's blocking pool for ask_job_end(); other lanes may be busy for long.

@@ -18,14 +18,14 @@ struct SlurmNodeState {
   std::string trouble;  // "it is draining (bad disk)", printable; empty: nothing is planned
 };
 
-// Pure. Lines that cannot be read are left out.
+// `shown`: output of `scontrol show node --oneliner`. Lines that cannot be read are left out. Pure.
 [[nodiscard]] std::vector<SlurmNodeState> read_node_states(std::string_view shown);
 
 // A lane of the caller's blocking pool for ask_node_states(); other lanes may be busy for long.
 inline constexpr std::uint32_t kNodeStatesLane = 0x5348'1004;
 
-// Asks scontrol about these nodes: one call for kSlurmNodesAtOnce of them. Blocks for at most
-// kSlurmCommandWait a call.
+// Asks scontrol about `nodes`, kSlurmNodesAtOnce in each call. Blocks for at most kSlurmCommandWait
+// per call.
 [[nodiscard]] base::Result<std::vector<SlurmNodeState>> ask_node_states(
     const SlurmOptions& options, const std::vector<std::string>& nodes);
 

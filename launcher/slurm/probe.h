@@ -1,6 +1,6 @@
 #pragma once
-// Does a node's slurmd accept connections? Without it nothing can be started there; on a dead
-// machine it is dead, too.
+// Does a node's slurmd accept connections? Without slurmd nothing can be started on the node, and
+// on a dead machine slurmd is dead, too.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -21,10 +21,11 @@ struct SlurmdAddress {
   std::uint16_t port = 0;
   bool operator==(const SlurmdAddress&) const = default;
 };
-// From `scontrol show node`; `host` stays empty when it is missing there.
+// `shown`: output of `scontrol show node`. `host` is empty if `shown` has no address.
 [[nodiscard]] SlurmdAddress read_slurmd_address(std::string_view shown);
 
-// Calls `done` from the loop: within 1.5 s, unless the name look-up is slow or another probe runs.
+// Calls `done` on the loop, within 1.5 s unless the name look-up is slow or another probe runs. If
+// Slurm does not tell the node's address, the node counts as one that answers.
 void probe_slurm_node(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                       const SlurmOptions& options, const std::string& node,
                       std::function<void(bool answers)> done);

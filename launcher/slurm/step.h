@@ -1,10 +1,9 @@
 #pragma once
-// One srun, which starts one agent on each of some nodes, from its start to its end.
+// One srun, from its start to its end. It starts one agent on each of some nodes.
 //
-// It runs in its own session, reads its standard input from an unnamed file and prints to a file:
-// nothing ties it to us, and neither it nor the agents are affected by our death
-// (docs/internals/slurm.md, section 0). To be used on the loop of its executor, which also calls
-// handlers.
+// The srun runs in its own session, reads its standard input from an unnamed file and prints to a
+// file. So our death affects neither the srun nor the agents (docs/internals/slurm.md, section 0).
+// To be used on the loop of its executor, which also calls handlers.
 
 #include <sys/types.h>
 
@@ -30,18 +29,18 @@ class SlurmStep {
     std::function<void(const SrunNews&)> on_news;
     std::function<void(const End&)> on_end;  // once, as the last handler
   };
-  // `credential`: one line for all agents (wire::Credential::places). `number`: not used before
-  // with this options.folder; it is part of the names of files there. The folder must exist.
-  // Errors: a file cannot be made or watched, or srun cannot be started.
+  // `credential`: one line for all agents (wire::Credential::places). `number`: not used before in
+  // `options.folder`, since it is part of the names of files there. The folder must exist. Errors:
+  // a file cannot be made or watched, or srun cannot be started.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,
                                                         const std::string& credential,
                                                         unsigned number, Handlers handlers);
-  // Tells a running srun to end its step: all agents left in it are killed.
+  // Tells a running srun to end its step, which kills the agents that are left in the step.
   virtual ~SlurmStep() = default;
-  // Leaves srun running, even after this process has ended; the destructor does not end it then. No
-  // handler is called any more.
+  // Lets srun continue, even after this object or this process has ended. No handler is called any
+  // more.
   virtual void leave() = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };

@@ -1,9 +1,9 @@
 #pragma once
-// Asks an ssh-agent for keys and signatures (draft-miller-ssh-agent) without blocking the loop: the
-// agent may ask its user first.
+// Asks an ssh-agent for keys and signatures (draft-miller-ssh-agent) without blocking the loop,
+// because the ssh-agent may first ask its user.
 //
 // One object per login, to be used on the loop of its executor; one request at a time. The caller
-// sets the deadline: close() ends everything, and no handler is called afterwards.
+// sets the deadline: after close(), no handler is called.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -25,9 +25,10 @@ class SshAgentClient {
   static std::shared_ptr<SshAgentClient> make(boost::asio::any_io_executor executor,
                                               std::string socket_path);
   virtual ~SshAgentClient() = default;
-  // Connects first. Returns at most kSshAgentKeysMax keys.
+  // Connects, then lists at most kSshAgentKeysMax keys. To be called before sign().
   virtual void list(std::function<void(base::Result<std::vector<SshAgentKey>>)> done) = 0;
-  // The signature without its algorithm's name, as libssh2 expects it.
+  // Signs `data` with the key `blob`. The result is the signature without its algorithm's name, as
+  // libssh2 expects it.
   virtual void sign(const std::string& blob, std::string_view data,
                     std::function<void(base::Result<std::string>)> done) = 0;
   virtual void close() = 0;

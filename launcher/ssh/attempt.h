@@ -1,11 +1,12 @@
 #pragma once
-// One command of this build on one host over SSH, an agent or an errand, from the order to its end:
-// reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
-// command, pushes the build if it is missing, and watches.
+// One command of this build on one host over SSH, from the order to its end; the command is an
+// agent or an errand (errand.h). Reads the configuration, waits for a turn, connects (again, if the
+// server drops the connection), starts the command, pushes the build if the host lacks it, and
+// waits for the command's end.
 //
-// Used on the loop. Every step has a deadline, except for the wait for a turn and the running
-// agent. SshOptions::start_timeout counts from the first connection, the turn to push, or the end
-// of the push, until robustrun has started there.
+// To be used on the loop. Every step has a deadline, except for the wait for a turn and the running
+// agent. SshOptions::start_timeout is the time from the first connection until robustrun has
+// started there; it begins anew with the turn to push, and at the end of the push.
 
 #include <chrono>
 #include <cstdint>
@@ -23,9 +24,9 @@ namespace robustrun::launcher {
 
 struct SshTask {
   std::string arguments;  // of robustrun: fixed words
-  std::string input;  // its standard input; an errand's ends after it
-  // Of an errand (errand.h): bytes kept of its standard output, and its time limit from its start.
-  // output_max is 0 for an agent, whose output is not read.
+  std::string input;  // its standard input; for an errand, the end of input follows
+  // Of an errand: how many bytes of its standard output are kept, and its time limit from its
+  // start. `output_max` is 0 for an agent, whose output is not kept.
   std::size_t output_max = 0;
   std::chrono::milliseconds limit{};
 };
@@ -41,15 +42,16 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void start();
   // What an errand printed, at most SshTask::output_max bytes.
   [[nodiscard]] const std::string& answer() const { return answer_; }
-  // Ends what has been started: a second command kills a running agent, if the host can be reached
-  // within kOldAgentWait. on_lost follows in any case.
+  // Ends the command: another remote command kills a running agent or errand, if the host can be
+  // reached within kOldAgentWait. on_lost follows in any case.
   void kill();
   // Closes everything at once; on_lost is not called.
   void abandon();
 
  private:
-  // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before a retry. kStarting:
-  // connects and sends the command, which prints the mark when it becomes robustrun.
+  // kPreparing: reads configuration, keys and addresses. kWaiting: for a turn, or before a retry.
+  // kStarting: connects and sends the command, whose shell prints the mark (push/commands.h) right
+  // before it becomes robustrun.
   enum class State : std::uint8_t {
     kPreparing,
     kWaiting,

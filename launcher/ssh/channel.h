@@ -2,7 +2,8 @@
 // One remote command on a logged-in libssh2 session: opens a channel, starts the command, moves its
 // streams, and learns how it ended.
 //
-// Driven by its session: step() does what can be done now. For this room's libssh2 code only.
+// Its session calls step(), which does what can be done now. Only for the libssh2 code of
+// launcher/.
 
 #include <cstdint>
 #include <functional>
@@ -17,12 +18,13 @@ namespace robustrun::launcher {
 
 class SshChannel {
  public:
-  // What the caller of step() does next. kAgain: calls it again now. kWaitForSocket: calls it again
-  // when the socket is ready. kEnded: reads status(). kFailed: asks libssh2 for the error.
+  // What the caller of step() has to do next. kAgain: call step() again now. kWaitForSocket: call
+  // step() again when the socket is ready. kEnded: read status(). kFailed: ask libssh2 for the
+  // error.
   enum class Outcome : std::uint8_t { kAgain, kWaitForSocket, kEnded, kFailed };
 
-  // `still_wanted` is called after each piece of output. If it returns false, step() returns at
-  // once: the reader has closed the link.
+  // `still_wanted` is called after each piece of output. If it returns false, because the reader
+  // has closed the link, step() returns at once.
   SshChannel(_LIBSSH2_SESSION* session, SshCommand command,
              std::function<void(std::string_view)> on_output, std::function<bool()> still_wanted);
   SshChannel(const SshChannel&) = delete;
@@ -32,7 +34,7 @@ class SshChannel {
   Outcome step();
   void write(std::string bytes) { pending_ += bytes; }
   void close_input() { input_ends_ = true; }
-  // No part of the input is half-sent, so a keepalive may be sent on the session.
+  // Whether no piece of the input is half-sent, so that the session may send a keepalive.
   [[nodiscard]] bool at_rest() const { return !sending_; }
   [[nodiscard]] const base::ExitStatus& status() const { return status_; }  // after kEnded
   // The first kErrorHeadBytes of the command's standard error.

@@ -1,6 +1,6 @@
 #pragma once
-// The user's ssh configuration for one host, read from the output of `ssh -G HOST` (ssh_config(5);
-// keyword and value on each line), or OpenSSH's defaults when there is no ssh client.
+// The user's ssh configuration for one host: from the output of `ssh -G HOST` (ssh_config(5);
+// keyword and value on each line), or OpenSSH's defaults if there is no ssh client.
 //
 // Pure: opens no file, looks up no name. Unknown keywords are skipped, so a newer ssh does no harm.
 // In paths "~" and the tokens %d %h %n %p %r %u %% are replaced.
@@ -25,22 +25,22 @@ struct SshSettings {
   std::string user;
   Family family = Family::kAny;
   std::vector<std::string> identity_files;  // in the order to try; they need not exist
-  std::vector<std::string> certificate_files;  // named by the user, besides those next to the keys
+  // named by CertificateFile; there may be more next to the keys
+  std::vector<std::string> certificate_files;
   std::vector<std::string> user_known_hosts_files;
   std::vector<std::string> global_known_hosts_files;
   StrictHostKeys strict_host_keys = StrictHostKeys::kYes;
-  bool hash_known_hosts = false;  // for keys that kAcceptNew adds
+  bool hash_known_hosts = false;  // hash the names of keys that kAcceptNew adds
   std::string host_key_alias;  // empty: known_hosts lists the host by `hostname` and port
   std::string identity_agent;  // path; empty: SSH_AUTH_SOCK's; "none": no agent
-  bool identities_only = false;  // of an agent's keys, only those of identity_files
-  // Comma-separated, in OpenSSH's order of preference, possibly with unknown names; empty: not
-  // given.
+  bool identities_only = false;  // of an ssh-agent's keys, use only those of identity_files
+  // Comma-separated, in order of preference, possibly with unknown names; empty: not given.
   std::string ciphers;
   std::string macs;
   std::string key_exchanges;
   std::string host_key_algorithms;
-  // What every connection to this host passes through (the first ProxyJump host, or the whole
-  // ProxyCommand); empty: nothing. Equal texts mean the same jump host.
+  // The first ProxyJump host, or the whole ProxyCommand, through which connections to this host
+  // pass; empty: neither. Equal texts mean the same jump host.
   std::string jump_host;
   // Why libssh2 cannot serve this host, as part of a sentence: "its ssh configuration has a
   // ProxyJump". Empty: nothing in the configuration prevents it.

@@ -1,10 +1,10 @@
 #pragma once
-// Do ssh's configuration files say the same about two hosts? Decided from their texts alone, so
-// that one `ssh -G` can answer for many hosts.
+// Do ssh's configuration files say the same about two hosts? The files' texts alone decide, so that
+// one `ssh -G` can answer for many hosts.
 //
 // Host lines tell hosts apart (ssh_config(5), "PATTERNS"): two names that match the same Host lines
-// get the same settings, unless a setting depends on the name (HostName, %-tokens). Errs on the
-// safe side: anything that is not understood makes every host a separate case.
+// get the same settings, unless a setting depends on the name (HostName, %-tokens). If any part of
+// the files is not understood, no two hosts count as alike.
 //
 // Pure: opens no file, looks up no name.
 
@@ -18,17 +18,17 @@ namespace robustrun::launcher {
 
 class SshConfigScope {
  public:
-  // `texts`: of every file that ssh reads. nullopt if only ssh can tell hosts apart: a Match other
-  // than `all` and `final all`, unusual syntax such as quotes after Host, longer lines or more
-  // patterns than hosts/limits.h allows.
+  // `texts`: the contents of all files that ssh reads. nullopt: only ssh can tell hosts apart,
+  // because of a Match other than `all` and `final all`, unusual syntax such as quotes after Host,
+  // or longer lines or more patterns than hosts/limits.h allows.
   static std::optional<SshConfigScope> of(std::span<const std::string> texts);
   [[nodiscard]] bool alike(std::string_view one, std::string_view other) const;
 
  private:
-  // From one Host or Match line to the next.
+  // The lines from one Host or Match line to the next.
   struct Block {
     std::vector<std::string> patterns;
-    bool personal = false;  // may mean something different for each name
+    bool personal = false;  // its settings may depend on the host's name
   };
 
   SshConfigScope() = default;
@@ -36,7 +36,8 @@ class SshConfigScope {
   bool take_line(std::string_view line, std::size_t& block);
   bool begin_block(std::string_view patterns);
 
-  // The first block holds what applies to all hosts: before the first Host line, or after Match.
+  // The first block holds the settings for all hosts: those before the first Host line, and those
+  // after Match.
   std::vector<Block> blocks_ = {{{"*"}, false}};
   std::size_t patterns_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// State shared by all hosts of one SSH launcher, and what is remembered of each host between
-// launches. For this room only.
+// State shared by all hosts of one SSH launcher, and state that is kept of each host between
+// launches. Only for launcher/.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct SshHost {
   Host host;
   base::BlockingPool::Lane lane = 0;
   std::shared_ptr<const SshTarget> target;  // as last read; null before the first launch
-  bool use_openssh = false;  // libssh2 cannot serve it, as an earlier launch found
+  bool use_openssh = false;  // an earlier launch found that libssh2 cannot serve the host
   bool use_cache = false;    // the host does not have this build at our path
 };
 
@@ -35,9 +35,9 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
 
   SshContext(boost::asio::any_io_executor loop, base::BlockingPool& threads, SshOptions settings);
 
-  // Works on the pool. While the ssh client is asked about one host, others with the same user and
-  // port wait for its answer, which usually holds for them, too. Later requests ask again, so that
-  // an edited configuration takes effect.
+  // Reads a host's SshTarget on the pool. While the ssh client is asked about one host, other hosts
+  // with the same user and port wait for the answer, which is usually valid for them, too. Later
+  // requests ask again, so that an edited configuration takes effect.
   void read_target(std::shared_ptr<SshHost> host, TargetHandler handler);
   // Reads the bundle once, on the pool.
   void with_bundle(BundleHandler handler);
@@ -46,14 +46,14 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   // Logs that a host has not answered yet, for the first kSlowStartsNamedMax hosts; the last of
   // these lines says that there are others.
   void tell_slow_start(const std::string& host);
-  // Appends to the user's first known_hosts file, on the pool.
+  // Appends `line` to the user's first known_hosts file, on the pool. Logs a failure.
   void store_host_key(const SshHost& host, const std::string& line);
 
   boost::asio::any_io_executor executor;
   base::BlockingPool& pool;
   SshOptions options;
   std::vector<std::string> client;  // the ssh command, absolute; empty: not found
-  bool client_is_ssh = true;  // it supports `ssh -G`
+  bool client_is_ssh = true;  // the program is called ssh, so it supports `ssh -G`
   bool client_is_qrsh = false;
   SshGate connections;
   SshGate pushes;
@@ -78,9 +78,9 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   std::map<std::pair<std::string, std::uint16_t>, std::vector<TargetRequest>> waiting_;
 };
 
-// Calls back whether the machine accepts connections to its SSH port, within kProbeWait. Behind a
-// jump host, or with a program other than ssh, it tries a login, within kJumpProbeWait. A host
-// before its first launch counts as one that answers.
+// Checks whether the machine accepts connections to its SSH port, within kProbeWait. Behind a jump
+// host, or with a program other than ssh, tries a login, within kJumpProbeWait. A host before its
+// first launch counts as one that answers.
 void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
                     std::function<void(bool answers)> done);
 

@@ -1,6 +1,6 @@
 #pragma once
-// A TCP connection to the first address of a host that accepts one, with a deadline. For sessions
-// and for probes of a machine. To be used on the loop of its executor.
+// Connects by TCP to the first of a host's addresses that accepts a connection, with a deadline.
+// For sessions and for probes of a machine. To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -17,9 +17,9 @@ namespace robustrun::launcher {
 
 class SshDial {
  public:
-  // `addresses`: numeric; each gets an equal share of `deadline`. Goes on without its owner until
-  // `done` or cancel(). The error has the os_errno of the last address; its text is only the cause
-  // ("Connection refused"). `done` is called once, from the loop.
+  // `addresses`: numeric; each gets an equal share of `deadline`. `done` is called once, from the
+  // loop, even if the owner has dropped the result of start(). Its error has the os_errno of the
+  // last address; the text is only the cause ("Connection refused").
   static std::shared_ptr<SshDial> start(boost::asio::any_io_executor executor,
                                         const std::vector<std::string>& addresses,
                                         std::uint16_t port, std::chrono::milliseconds deadline,

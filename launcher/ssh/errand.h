@@ -1,9 +1,9 @@
 #pragma once
-// One short command of this build on many hosts over SSH: what it prints there, or why there is no
-// answer. Hosts are reached, and get this build pushed, as for agents (launcher.h).
+// Runs one short command of this build on many hosts over SSH, and reports each host's output or
+// why there is none. Hosts are reached, and get this build pushed, as for agents (launcher.h).
 //
-// To be used on the loop of its executor. Every host has an end: connecting, pushing and the
-// command itself have deadlines.
+// To be used on the loop of its executor. `done` is called for every host, because connecting,
+// pushing and the command itself have deadlines.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -22,12 +22,12 @@ struct SshErrand {
   std::string arguments;  // of robustrun: fixed words, which a shell splits
   std::string input;      // its standard input
   std::chrono::milliseconds limit{};  // from its start to its end
-  std::size_t output_max = 0;         // bytes of standard output; the rest is dropped
+  std::size_t output_max = 0;         // bytes of standard output that are kept; at least 1
 };
 
 struct SshErrandEnd {
-  std::string output;
-  std::string why;  // there is no answer; empty: exit code 0, and `output` is complete
+  std::string output;  // cut to SshErrand::output_max
+  std::string why;  // why there is no answer; empty: the exit code was 0
 };
 
 // At most SshOptions::fanout hosts are being connected to at once.

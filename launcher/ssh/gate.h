@@ -1,11 +1,12 @@
 #pragma once
-// Admits a limited number of callers at once, and a limited number of them through any one jump
-// host. The rest wait in order, without holding up callers for other jump hosts. For connections
-// and for pushes.
+// Admits a limited number of callers at once, and of these a limited number through any one jump
+// host. The others wait in order; callers for a busy jump host do not delay callers for other jump
+// hosts. For connections and for pushes.
 //
-// The limit on callers at once adapts: narrow() lowers it by one, not below kFanoutMin, when a
-// server dropped a connection (many names may be one machine); widen() raises it by one, up to the
-// first limit, after a success. The limit per jump host stays.
+// The limit on callers at once adapts. narrow() lowers it by one, not below kFanoutMin; to be
+// called when a server has dropped a connection (many names may be one machine). widen() raises it
+// by one, up to the first limit; to be called after a success. The limit per jump host does not
+// change.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace robustrun::launcher {
 
 class SshGate {
  public:
-  // Held while inside; release it to leave.
+  // Counts as one admitted caller until it is released.
   using Pass = std::shared_ptr<void>;
 
   SshGate(boost::asio::any_io_executor executor, std::uint32_t limit, std::uint32_t limit_per_jump);
@@ -25,8 +26,8 @@ class SshGate {
   SshGate(const SshGate&) = delete;
   SshGate& operator=(const SshGate&) = delete;
 
-  // Calls `entered` from the loop, never before enter() returns. `waited`: there was no room at
-  // first. A caller that is no longer interested releases the pass. `jump_host`: empty for none.
+  // Calls `entered` from the loop, never before enter() returns. `waited`: the caller had to wait.
+  // A caller that is no longer interested releases the pass. `jump_host`: empty: no jump host.
   void enter(const std::string& jump_host, std::function<void(Pass, bool waited)> entered);
   void widen();
   void narrow();

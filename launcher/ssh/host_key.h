@@ -1,5 +1,5 @@
 #pragma once
-// Decides whether a host's key is trusted, and words the refusal. Pure.
+// Decides whether a host's key is trusted, by known_hosts and StrictHostKeyChecking. Pure.
 
 #include <string>
 #include <string_view>
@@ -10,8 +10,9 @@
 namespace robustrun::launcher {
 
 struct HostKeyDecision {
-  SshTrouble trouble = SshTrouble::kNone;  // kNone: continue
-  std::string what;                        // the refusal, or a warning to log
+  SshTrouble trouble = SshTrouble::kNone;  // kNone: the key is accepted
+  // why the key is refused; with kNone a warning to log, or empty
+  std::string what;
   std::string line_to_store;               // for the user's first known_hosts file; empty: none
 };
 // `blob`: the raw public key that the server has shown.

@@ -20,12 +20,11 @@ struct SshKeyFile {
   std::string path;
   SshKeyKind kind = SshKeyKind::kUnknown;
   std::string text;         // content of the file; kUsable only
-  std::string public_blob;  // raw; empty if the format does not show it
+  std::string public_blob;  // raw; empty if the format does not contain it unencrypted
 };
 
 [[nodiscard]] SshKeyFile read_key(std::string path, std::string text);
-// The kind of a public key's type: "ssh-ed25519", "ecdsa-sha2-nistp256", "sk-...",
-// "...-cert-v01@...".
+// The kind of a key whose public key has this type: "ssh-ed25519", "ecdsa-sha2-nistp256", "sk-...".
 [[nodiscard]] SshKeyKind kind_of_type(std::string_view type);
 // "/home/ada/.ssh/id_rsa (RSA)" for messages.
 [[nodiscard]] std::string describe(const SshKeyFile& key);

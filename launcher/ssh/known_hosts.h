@@ -2,7 +2,8 @@
 // Host keys that the user trusts: known_hosts files as described in sshd(8) (host patterns, hashed
 // names, [host]:port, @revoked and @cert-authority lines).
 //
-// Pure but for libssh2's HMAC, which hashed names need. An unreadable line grants no trust.
+// Pure, except for libssh2's HMAC, which hashed names need. A line that cannot be read grants no
+// trust.
 
 #include <cstdint>
 #include <string>
@@ -24,21 +25,22 @@ struct KnownKey {
 // 22.
 [[nodiscard]] std::string known_host_name(std::string_view host, std::uint16_t port);
 
-// The lines of one file's `text` that apply to `name`.
+// The lines of `text`, the content of `file`, that apply to `name` (known_host_name()).
 [[nodiscard]] std::vector<KnownKey> find_known_keys(std::string_view text, const std::string& file,
                                                     std::string_view name);
 
 enum class HostKeyVerdict : std::uint8_t {
   kTrusted,
-  kUnknown,      // no line trusts a key or a CA for the host
-  kChanged,      // another key is trusted for it
+  kUnknown,      // no line applies to the host, or only lines that revoke other keys
+  kChanged,      // another key is trusted for the host
   kRevoked,
-  kCertificate,  // certificates are trusted for it, but this is a plain key
+  kCertificate,  // a CA is trusted for the host, and no plain key that matches
 };
 struct HostKeyJudgement {
   HostKeyVerdict verdict = HostKeyVerdict::kUnknown;
   const KnownKey* because = nullptr;  // the deciding line, if any
 };
+// `keys`: all lines that apply to the host. `blob`: the raw public key that the host has shown.
 [[nodiscard]] HostKeyJudgement judge_host_key(const std::vector<KnownKey>& keys,
                                               std::string_view blob);
 

@@ -1,16 +1,17 @@
 #pragma once
-// Agents over SSH: built in with libssh2 if that can serve the host, else through the OpenSSH
-// client (docs/nodes.md, "SSH"). Both work alike: one remote command per agent becomes
+// Agents over SSH: by libssh2 if it can serve the host, otherwise through the OpenSSH client
+// (docs/nodes.md, "SSH"). Both work alike: one remote command per agent becomes
 //   PATH/robustrun agent --stdin-credential
-// with the credential on its standard input. The session stays open as long as the agent lives: its
-// end is the first sign that the agent has ended.
+// with the credential on its standard input. The session stays open as long as the agent lives; the
+// session's end is the first sign that the agent has ended.
 //
-// A host without this very build gets it pushed over SFTP to ~/.cache/robustrun/<hash>/ (0700),
-// verifies it and runs it from there. At most `fanout` connections are being set up at once, and at
-// most kBastionConnectionsMax through one jump host; one that breaks before robustrun has started
-// there is retried with jitter. Everything but the wait for a turn has a deadline. An agent is
-// killed (launch() over an older one, kill_all()) by a second command; if its host cannot be
-// reached within kOldAgentWait, only its session is closed, and the agent ends with its lease.
+// If a host does not have exactly this build, the build is pushed over SFTP to
+// ~/.cache/robustrun/<hash>/ (0700), verified and run there. At most `fanout` connections are being
+// set up at once, and at most kBastionConnectionsMax through one jump host. A connection that
+// breaks before robustrun has started there is retried after a random pause. Every step has a
+// deadline, except for the wait for a turn. launch() over an older agent and kill_all() kill an
+// agent by a second remote command. If the host cannot be reached within kOldAgentWait, only the
+// session is closed, and the agent ends when its lease expires.
 
 #include <algorithm>
 #include <chrono>
@@ -32,14 +33,14 @@ enum class SshTransport : std::uint8_t { kAuto, kLibssh2, kOpenSsh };
 
 struct SshOptions {
   SshTransport transport = SshTransport::kAuto;
-  // --ssh-command, split into words; empty: "ssh" on PATH. With kAuto, a program not called ssh is
-  // used for all connections; one called ssh is asked for the configuration (`ssh -G`).
+  // --ssh-command, split into words; empty: "ssh" on PATH. A program called ssh is asked for the
+  // configuration (`ssh -G`). With kAuto, a program of another name is used for all connections.
   std::vector<std::string> ssh_command;
   std::uint32_t fanout = 64;
-  // For each host: all tries of a connection, the login, and its shell's start of robustrun.
+  // Time for all tries to connect to one host, to log in, and to start robustrun there.
   std::chrono::milliseconds start_timeout{30'000};
-  std::string executable;  // our own, absolute
-  // Files to push along with it: absolute paths, below the same installation prefix.
+  std::string executable;  // path of robustrun itself, absolute
+  // Files to push along with `executable`: absolute paths, below the same installation prefix.
   std::vector<std::string> bundle;
   std::string home;  // ~ of the caller, for keys and known_hosts
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: none

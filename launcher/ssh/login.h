@@ -1,7 +1,7 @@
 #pragma once
-// The login of one libssh2 session: keys of the ssh-agent (those of configured files first), then
-// key files, until the server accepts one; at most kLoginKeysMax are tried. The failure names the
-// keys that were tried and those that this libssh2 cannot use, and counts the ones left untried.
+// The login of one libssh2 session. Tries keys of the ssh-agent (those of configured files first),
+// then key files, until the server accepts one; at most kLoginKeysMax. explain() names the keys
+// that were tried and those that libssh2 cannot use, and counts the keys that were not tried.
 //
 // Call step() again at once after kAgain, when the socket is ready after kWaitForSocket, and when
 // `wake` is called after kWaitForAgent.
@@ -35,7 +35,8 @@ class SshLogin {
   [[nodiscard]] SshTrouble trouble() const;
   [[nodiscard]] std::string explain() const;
 
-  // libssh2's request for a signature: 0 with `*signature` (malloc), or one of its error codes.
+  // libssh2 calls this for a signature. Returns 0 with `*signature` (from malloc(), freed by
+  // libssh2), or a libssh2 error code.
   int sign(unsigned char** signature, std::size_t* size, std::string_view data);
 
  private:

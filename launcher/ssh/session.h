@@ -1,9 +1,9 @@
 #pragma once
-// SSH built in: a libssh2 session, non-blocking on the loop.
+// SSH by libssh2: a session that does not block, on the loop.
 //
-// Rules of libssh2 1.10: after EAGAIN the same call must be repeated with the same arguments before
-// any other; a session belongs to one thread; no call has a deadline. Therefore each session has
-// one state machine, which knows the next call, and a timer.
+// Rules of libssh2 1.10: after EAGAIN, the same call must be repeated with the same arguments
+// before any other call; a session belongs to one thread; no call has a deadline. So each session
+// has a timer, and one state machine that knows the next call.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

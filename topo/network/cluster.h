@@ -2,9 +2,9 @@
 // The machines and the switches between them, as far as placement needs them. Plain data, pure.
 //
 // A tree in levels, stored bottom up: every node is below one switch of levels[0], every switch of
-// levels[l] below one of levels[l + 1]. A branch that is less deep than others has a stand-in
-// switch on each level that it lacks (description.h adds them), so every node has a switch on every
-// level. The top level may have several switches if the network between them is unknown.
+// levels[l] below one of levels[l + 1]. Every node has a switch on every level: a branch that is
+// less deep than others has a stand-in switch on each level that it lacks (description.h). The top
+// level may have several switches if the network between them is unknown.
 
 #include <cstdint>
 #include <string>
@@ -21,10 +21,10 @@ constexpr NodeIndex kNoNode = 0xffffffff;
 
 struct Node {
   std::string name;
-  std::uint32_t slots = 0;  // number of ranks it can hold; 0: unknown
-  std::string nvl_domain;  // machines with GPUs on a common NVLink; empty: none
-  std::string rack;  // machines that fail together; empty: unknown
-  std::string power;  // machines on one power supply; empty: unknown
+  std::uint32_t slots = 0;  // number of ranks that it can hold; 0: unknown
+  std::string nvl_domain;  // its NVLink domain: machines whose GPUs share an NVLink; empty: none
+  std::string rack;  // its rack: machines that may fail together; empty: unknown
+  std::string power;  // its power supply; empty: unknown
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -47,7 +47,7 @@ struct Switch {
 
 struct Level {
   std::string name;  // "leaf", "minipod", "core", ...
-  double gbps = 0;  // from one switch to the next level, Gbit/s each way; 0: unknown
+  double gbps = 0;  // from one switch to the next level up, Gbit/s each way; 0: unknown
   std::vector<Switch> switches;
   template <class V>
   void fields(V& v) {
@@ -73,11 +73,11 @@ struct Cluster {
 
 // The switch above `node` on `level`. O(level).
 std::uint32_t switch_of(const Cluster& cluster, NodeIndex node, std::size_t level);
-// The same for all levels and nodes: by level, then node.
+// The switches above all nodes: by level, then by node.
 std::vector<std::vector<std::uint32_t>> switches_by_level(const Cluster& cluster);
 
-// The cluster of only `hosts`, in their order, without unused switches. An unknown or repeated host
-// is an error that names the host.
+// The part of `cluster` with only `hosts`, in their order, and without unused switches. Error: an
+// unknown or repeated host.
 base::Result<Cluster> restrict_to(const Cluster& cluster, const std::vector<std::string>& hosts);
 
 // A cluster with one switch above all hosts: the network is unknown.
@@ -86,8 +86,7 @@ Cluster flat_cluster(const std::vector<std::string>& hosts);
 // Whether placement has a choice: some level has nodes below more than one switch.
 bool has_structure(const Cluster& cluster);
 
-// Whether indices, node counts and parents are consistent, so that data from a file or a journal
-// may be used.
+// Whether all indices and counts are valid. To be checked for data from a file or a journal.
 bool is_consistent(const Cluster& cluster);
 
 }  // namespace robustrun::topo

@@ -8,8 +8,8 @@
 
 namespace robustrun::topo {
 
-// "cannot use SOURCE, line LINE: WHAT"; without the line if it is 0. `what` names the fault, then
-// the remedy, and is printable.
+// "cannot use SOURCE, line LINE: WHAT"; without the line if `line` is 0. `what` names the fault,
+// then the remedy; it must be printable.
 std::unexpected<base::Error> cannot_use(std::string_view source, std::uint32_t line,
                                         std::string_view what,
                                         base::Errc code = base::Errc::kInvalidArgument);

@@ -1,9 +1,9 @@
 #pragma once
-// A description of a cluster in any format, and the tree that it makes. Pure.
+// A description of a cluster, whatever its format, and the tree built from it. Pure.
 //
-// A reader (read/) turns text into a Description: switches that name what is below them, each with
-// its line. build_cluster() checks it as a whole, once for all formats: repeated names, a switch or
-// node with two parents, cycles, empty switches, undefined names, exceeded limits. Errors are
+// A reader (read/) turns text into a Description: switches that name the switches or nodes below
+// them. build_cluster() checks the description, the same for all formats: repeated names, a switch
+// or node with two parents, cycles, empty switches, undefined names, exceeded limits. Errors are
 // "cannot use FILE, line N: ...".
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct SwitchEntry {
   std::string name;
   std::vector<std::string> switches;  // directly below it
   std::vector<std::string> nodes;  // directly below it
-  std::string level;  // name of its level; empty: by height
+  std::string level;  // name of the switch's level; empty: named by height
   std::uint32_t line = 0;  // 1-based; 0: unknown
 };
 
-// Facts about a node besides its place.
+// Facts about a node besides its switch.
 struct NodeEntry {
   std::string name;
   std::uint32_t slots = 0;
@@ -42,16 +42,16 @@ struct LevelEntry {
 struct Description {
   std::string source;  // path of a file, or "scontrol show topology"
   std::vector<SwitchEntry> switches;
-  std::vector<NodeEntry> nodes;  // optional: switches name nodes as well
+  std::vector<NodeEntry> nodes;  // optional: a node that a switch names needs no entry
   std::vector<LevelEntry> levels;  // optional, each name once
 };
 
-// The height of a switch is one more than that of the highest switch below it; switches with only
-// nodes have the least. Switches of one height form a level. Levels without a name are named by
-// height: leaf, minipod, core, site, level5, ... Nodes are in the order of first mention, switches
-// in that of their entries. If a branch lacks a level, a switch is inserted there (a stand-in). It
-// has the name of the switch next to it: of the one below, or, above nodes that hang directly on a
-// higher switch, of that switch.
+// Switches with only nodes below them have height 0; any other switch is one higher than the
+// highest switch below it. Switches of one height form a level. Levels without a name are named by
+// height: leaf, minipod, core, site, level5, ... Nodes are in the order in which switches name
+// them, switches in the order of their entries. If a branch lacks a level, a switch is inserted
+// there (a stand-in). A stand-in above a switch has that switch's name; a stand-in above nodes that
+// are directly below a higher switch has the higher switch's name.
 base::Result<Cluster> build_cluster(const Description& description);
 
 }  // namespace robustrun::topo

@@ -1,11 +1,12 @@
 #pragma once
-// The division of a job's ranks among kinds of parallelism. Pure.
+// The division of a job's ranks among kinds of parallelism: tensor (tp), context (cp), expert (ep),
+// data (dp) and pipeline (pp). Pure.
 //
-// Ranks are numbers in a mixed radix system; the first name of the order is the fastest digit.
-// Default and meaning as in Megatron-LM (megatron/core/parallel_state.py, RankGenerator):
-// tp-cp-ep-dp-pp. The same ranks have two layouts: the dense one of tp, cp, dp and pp, and that of
-// the experts with tp, ep, edp and pp, where edp = dp * cp / ep; ep has its own position in the
-// order, edp that of dp.
+// A rank is a number with one digit per kind. The order of the kinds names the fastest digit first;
+// its meaning and its default, tp-cp-ep-dp-pp, are those of Megatron-LM
+// (megatron/core/parallel_state.py, RankGenerator). The same ranks have two layouts: the dense
+// layout with the digits tp, cp, dp and pp, and the experts' layout with tp, ep, edp and pp, where
+// edp = dp * cp / ep. edp has dp's position in the order.
 
 #include <cstdint>
 #include <string>
@@ -44,15 +45,15 @@ struct Parallel {
 
 // "tp=8,pp=8,dp=auto": each name at most once, sizes of 1 or more, auto only for dp.
 base::Result<Parallel> parse_parallel(std::string_view text);
-// "tp-cp-ep-dp-pp", each name at most once; those that are left out are appended. The caller must
-// check that these have size 1.
+// "tp-cp-ep-dp-pp", each name at most once. Names that are left out are appended; the caller must
+// check that their kinds have size 1.
 base::Result<std::vector<GroupKind>> parse_rank_order(std::string_view text);
 
 // Returns `parallel` with dp computed for `world` ranks. Errors: the product is not `world`, or ep
 // does not divide dp * cp.
 base::Result<Parallel> resolve(const Parallel& parallel, std::uint32_t world);
 
-// The number of ranks must be a multiple of this: tp * cp * pp.
+// tp * cp * pp, of which the number of ranks must be a multiple.
 std::uint32_t least_world(const Parallel& parallel);
 
 }  // namespace robustrun::topo

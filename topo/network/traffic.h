@@ -1,10 +1,9 @@
 #pragma once
-// The traffic of each kind of group, and the weight that it gives the kind. Pure.
+// The traffic of each kind of group, and the weight of the kind in the cost of a placement. Pure.
 //
 // Volumes are bytes that one rank sends per step. They are given, or computed from the model's
-// shape by Arnold's formulas (arXiv 2509.15940, appendix C), or unknown: then the weights are the
-// paper's, alpha = 0 for dense models (only PP counts), 0.3 for DP and 0.7 for PP with mixture of
-// experts.
+// shape by Arnold's formulas (arXiv 2509.15940, appendix C), or unknown. Without volumes, DP and PP
+// have the paper's weights: 0 and 1 for dense models, 0.3 and 0.7 for mixtures of experts.
 
 #include <array>
 #include <cstdint>
@@ -24,9 +23,10 @@ struct Traffic {
   [[nodiscard]] bool known() const;
 };
 
+// The shape of a transformer model and its batch sizes, as Arnold's formulas need them.
 struct Model {
   std::uint64_t vocab = 0, sequence = 0, hidden = 0, layers = 0;
-  std::uint64_t micro_batch = 1, global_batch = 0;  // sequences
+  std::uint64_t micro_batch = 1, global_batch = 0;  // in sequences
   std::uint32_t dtype_bytes = 2;  // of activations and gradients
 };
 
@@ -38,8 +38,8 @@ base::Result<Traffic> parse_traffic(std::string_view text);
 // `parallel` must be resolved. kInvalidArgument: global_batch is no multiple of micro_batch * dp.
 base::Result<Traffic> traffic_of(const Model& model, const Parallel& parallel);
 
-// By kind: the weight of one unit of spread, in millionths. The weights of the kinds of `parallel`
-// sum to a million.
+// By kind: the weight of one unit of spread (solve/score.h), in millionths. The weights sum to a
+// million, or all are 0.
 struct Weights {
   std::array<std::int64_t, kGroupKinds> of_kind{};
   [[nodiscard]] std::int64_t of(GroupKind kind) const {
@@ -61,8 +61,9 @@ constexpr std::int64_t kWhole = 1'000'000;
 Weights weights_for(const Parallel& parallel, const Traffic& traffic,
                     std::optional<double> affinity);
 
-// Restricts weights to `kinds`, keeping their proportion; equal weights if all were 0. Used for
-// kinds with groups across nodes: the weight of others would only make all costs smaller.
+// Restricts weights to `kinds`, in the same proportion; if all their weights were 0, they become
+// equal. For kinds with groups across nodes: weights of other kinds would only make all costs
+// smaller.
 Weights only(const Weights& weights, std::span<const GroupKind> kinds);
 
 }  // namespace robustrun::topo

@@ -14,8 +14,8 @@ struct Crossing {
   std::uint32_t beyond = 0;  // groups that also have members elsewhere
 };
 
-// By level of the cluster, then by switch. `nodes`: by place, its node. Groups within one node are
-// not counted.
+// Returns counts by level of the cluster, then by switch. `nodes`: by place, its node. Groups
+// within one node are not counted.
 std::vector<std::vector<Crossing>> crossings(const Cluster& cluster, const Family& family,
                                              const std::vector<NodeIndex>& nodes);
 

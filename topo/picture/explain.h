@@ -1,9 +1,10 @@
 #pragma once
 // Explains in a few lines why a node has its place, or none. Pure.
 //
-// Lists its groups and the switches that they touch; then the alternatives: an exchange with a node
-// of another switch, a spare instead of this node, or this node instead of a working one. At most
-// about kTriesMax of each are scored, of working nodes one per switch, and the cheapest is shown.
+// Lists the node's groups and the switches that they touch, then the cheapest alternative of each
+// kind. For a working node: an exchange with a node below another switch, and a spare in its place.
+// For any other node: this node in the place of a working one. At most about kTriesMax alternatives
+// of a kind are tried, one node per switch.
 
 #include <cstddef>
 #include <string>

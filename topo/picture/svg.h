@@ -2,8 +2,8 @@
 // A placement as a drawing (SVG 1.1): switches as nested boxes, nodes in the colour of their group,
 // a legend below. Pure.
 //
-// Up to kNamedNodesMax nodes are drawn with names and ranks; with more nodes these appear as
-// tooltips (<title>).
+// Every node has a tooltip (<title>) with its name and ranks. Up to kNamedNodesMax nodes, both are
+// also drawn.
 
 #include <cstddef>
 #include <string>

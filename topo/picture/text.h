@@ -9,8 +9,8 @@
 namespace robustrun::topo {
 
 struct TextPictureStyle {
-  std::size_t columns = 80;    // width of a line; more only if the names need it
-  std::size_t lines_max = 40;  // lower levels with more switches than this are left out
+  std::size_t columns = 80;    // width of a line; more only if names need more
+  std::size_t lines_max = 40;  // the lowest levels are left out if they have more switches
   bool colour = false;  // with ANSI colours
 };
 

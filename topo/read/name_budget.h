@@ -1,6 +1,6 @@
 #pragma once
-// Expands lists of nodes and switches ("n[1-16],m7", base/core/name_list.h) and bounds their total:
-// a short list with brackets may name very many. Pure.
+// Expands lists of nodes and switches ("n[1-16],m7", base/core/name_list.h) and limits the total of
+// their names, because a short list with brackets may stand for very many. Pure.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::topo {
 
 class NameBudget {
  public:
-  // `key`: the key of the list, for messages.
+  // `source`, `line` and `key` say where the list is, for messages.
   base::Result<std::vector<std::string>> expand(std::string_view list, std::string_view source,
                                                 std::uint32_t line, std::string_view key);
 

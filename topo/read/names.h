@@ -4,9 +4,9 @@
 // The part of a name before the first "." shows its rack in one of two ways:
 //   - a number after "rack", "rk" or "r", and another number after that: rack1-node2, dc1r07n3;
 //   - exactly two numbers, the first of which is the rack's: a12-03.
-// The rack is everything up to that number. All hosts must follow one pattern (they differ only in
-// numbers) that makes several racks, one of them with more than one host. Names that look like
-// addresses (ip-10-0-3-17) show nothing.
+// The rack's name is everything up to that number. All hosts must follow one pattern, that is,
+// differ only in numbers, and there must be several racks, at least one of them with more than one
+// host. Names that look like addresses (ip-10-0-3-17) show no rack.
 
 #include <optional>
 #include <span>

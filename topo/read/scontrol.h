@@ -6,8 +6,9 @@
 //   BlockName=b1 BlockIndex=0 Nodes=tux[0-7] BlockSize=8
 //   AggregatedBlock=b[1-2] BlockIndex=4 Nodes=tux[0-15] BlockSize=16
 //
-// A switch above other switches lists all nodes below it; those switches list the nodes again. The
-// description leaves out switches without nodes. Fields that newer Slurm versions add are ignored.
+// A switch above other switches also lists all nodes below it; the reader takes each node from its
+// lowest switch only. The description leaves out switches without nodes. Fields that newer Slurm
+// versions add are ignored.
 
 #include <string>
 #include <string_view>

@@ -1,11 +1,11 @@
 #pragma once
-// Reads the place of each task of a Slurm job: SLURM_TOPOLOGY_ADDR and SLURM_TOPOLOGY_ADDR_PATTERN,
-// one line of both per task or node. Pure.
+// Reads where each task of a Slurm job is in the network, from lines with the values of
+// SLURM_TOPOLOGY_ADDR and SLURM_TOPOLOGY_ADDR_PATTERN, one line per task or node. Pure.
 //
 //   s8.s0.tux1 switch.switch.node
 //
-// From the top down; topology/block has "block.node". Without a topology plugin it is "node" alone,
-// which is an error here. A file of these lines:
+// Names go from the top of the tree down. With topology/block the pattern is "block.node". A job
+// gets such lines by:
 //   srun sh -c 'echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN'
 
 #include <string>
@@ -16,11 +16,11 @@
 
 namespace robustrun::topo {
 
-// Errors: words that do not match their pattern; a node below no switch, as without a topology
-// plugin. Names with dots are an error as well: they are ambiguous.
+// Errors: an address that does not match its pattern; a node below no switch (pattern "node": Slurm
+// has no topology plugin). Names with dots are an error, too: they are ambiguous.
 base::Result<Description> read_slurm_addr(std::string_view text, const std::string& source);
 
-// Whether the line may be one of these.
+// Whether `line` looks like such a line.
 bool is_slurm_addr(std::string_view line);
 
 }  // namespace robustrun::topo

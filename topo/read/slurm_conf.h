@@ -4,9 +4,10 @@
 //   SwitchName=s0 Nodes=tux[0-3]        SwitchName=s8 Switches=s[0-7] LinkSpeed=800
 //   BlockName=b1 Nodes=tux[0-7]         BlockSizes=8,16
 //
-// LinkSpeed has no unit and is ignored. In a file with both, the switches count, and a block is an
-// NVLink domain: its name becomes Node::nvl_domain. So does the name that NVIDIA's topograph gives
-// a block in the comment above it ("# block001=nvl-7"), in any file.
+// LinkSpeed has no unit and is ignored. In a file with both, the switches make the tree, and a
+// block is an NVLink domain: its name becomes Node::nvl_domain. NVIDIA's topograph writes the
+// domain's name into the comment above a block ("# block001=nvl-7"); in any file, this name becomes
+// Node::nvl_domain instead.
 
 #include <string>
 #include <string_view>

@@ -20,30 +20,30 @@ struct SlurmPair {
 };
 
 struct SlurmLine {
-  std::uint32_t line = 0;        // its first line
+  std::uint32_t line = 0;        // number of its first line in the text, from 1
   std::vector<SlurmPair> pairs;  // at least one, each key once
-  std::string comment;           // the comment directly above it, without "#" and blanks
+  std::string comment;           // the comment directly above the line, without "#" and blanks
 
-  // nullptr: the line has no such key. `key` in the usual spelling: "SwitchName".
+  // nullptr: the line has no such key. Case does not matter.
   [[nodiscard]] const std::string* value(std::string_view key) const;
-  // Whether the line begins with this key.
+  // Whether the line begins with this key. Case does not matter.
   [[nodiscard]] bool is_about(std::string_view key) const;
 };
 
-// Errors: a word that is no pair, a quotation mark that is not closed, or a repeated key in one
-// line; kLimit: a text of more than kTextBytesMax bytes.
+// Empty lines and comments are left out. Errors: a word that is not Key=value, a quotation mark
+// that is not closed, or a key twice in one line; kLimit: a text of more than kTextBytesMax bytes.
 base::Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text,
                                                       std::string_view source);
 
-// Error for a key that is not among `known`.
+// Error: the line has a key that is not among `known`.
 base::Status check_keys(const SlurmLine& line, std::span<const std::string> known,
                         std::string_view source);
 
-// The names in the list under `key`; empty if it is missing or empty.
+// The names in the list that is the value of `key`; empty if the key is missing or has no value.
 base::Result<std::vector<std::string>> names_in(const SlurmLine& line, std::string_view key,
                                                 std::string_view source, NameBudget& budget);
 
-// A number of the line; 0 if the key is missing.
+// The number that is the value of `key`; 0 if the key is missing.
 base::Result<std::uint32_t> number_in(const SlurmLine& line, std::string_view key,
                                       std::string_view source);
 

@@ -1,8 +1,8 @@
 #pragma once
 // Reads the labels of NVIDIA's topograph on Kubernetes nodes, from the output of `kubectl get nodes
-// --show-labels`. Pure. (slurm_conf.h reads its topology.conf.)
+// --show-labels`. Pure. (slurm_conf.h reads the topology.conf that topograph writes.)
 //
-// These labels of a node count; of two for one tier, the one listed first:
+// These labels of a node are read; if two are for the same tier, the one listed first here counts:
 //   fabric.topograph.run/tier-N               its switch of tier N, from 0 at the bottom
 //   network.topology.nvidia.com/tier-N        the same
 //   network.topology.nvidia.com/NAME, network.topology.kubernetes.io/NAME
@@ -12,7 +12,7 @@
 //   network.topology.kubernetes.io/accelerator, nvidia.com/gpu.clique
 //                                             its NVLink domain (Node::nvl_domain); the first that
 //                                             the node has
-// Nodes without a tier are left out: their place is unknown. JSON and YAML are not supported.
+// Nodes without a label of a tier are left out. JSON and YAML are not supported.
 
 #include <string>
 #include <string_view>
@@ -22,10 +22,11 @@
 
 namespace robustrun::topo {
 
-// If a switch has the same name on two tiers, the tier is appended on the upper one: "s1/1".
+// If two tiers have a switch of the same name, the name on the upper tier gets the tier appended:
+// "s1/1".
 base::Result<Description> read_topograph(std::string_view text, const std::string& source);
 
-// Whether the line is the heading of such a table.
+// Whether `line` is the heading of the output of `kubectl get nodes --show-labels`.
 bool is_label_table(std::string_view line);
 
 }  // namespace robustrun::topo

@@ -1,6 +1,7 @@
 #pragma once
-// Reads a description of a cluster in any supported format, recognised by its content. Pure.
-// (cli/tables/topology_file.h reads TOML, recognised by the file's name.)
+// Reads a description of a cluster in any format below, which it recognises by the first line that
+// is neither empty nor a comment. Pure. (cli/tables/topology_file.h reads TOML, recognised by the
+// file's name.)
 //
 //   first line with content               read by
 //   SwitchName=... Level=...              scontrol.h
@@ -17,8 +18,8 @@
 
 namespace robustrun::topo {
 
-// `source`: name of the text, for messages. Errors besides those of the readers: the text is empty
-// or of no known format (kInvalidArgument).
+// `source`: name of the text, for messages. Errors besides those of the readers: the text is empty,
+// or its format is unknown (kInvalidArgument).
 base::Result<Description> read_topology(std::string_view text, const std::string& source);
 
 }  // namespace robustrun::topo

@@ -1,6 +1,6 @@
 #pragma once
-// A square of bits, one row per place, processed in whole words: a few thousand rows of a few
-// thousand bits take milliseconds. Pure.
+// A square matrix of bits, one row per place, processed in whole words: a few thousand rows of a
+// few thousand bits take milliseconds. Pure.
 
 #include <cstddef>
 #include <cstdint>

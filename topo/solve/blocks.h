@@ -1,10 +1,10 @@
 #pragma once
-// Places that a set of families ties together. Internal to topo/.
+// Places that groups of some families connect. Internal to topo/.
 //
-// Two places are in one block if a chain of groups of those families connects them. With tp inside
-// the node, the blocks of {pp} are the rows of Arnold's communication matrix, and those of {dp} its
-// columns; with tp over two nodes, the blocks of {pp, tp} are pairs of rows. A placement that keeps
-// blocks whole gives their families a spread of 0.
+// Two places are in one block if a chain of groups of these families connects them. If tp groups
+// are within nodes, the blocks of {pp} are the rows of Arnold's communication matrix (arXiv
+// 2509.15940), and those of {dp} its columns. If tp groups span two nodes, the blocks of {pp, tp}
+// are pairs of rows. If each block is below one switch, its families have a spread of 0.
 
 #include <cstdint>
 #include <vector>
@@ -16,13 +16,13 @@ namespace robustrun::topo {
 struct Blocks {
   std::vector<std::uint32_t> block_of;  // by place
   std::vector<std::uint32_t> first;  // by block: index in `places`; one more at the end
-  std::vector<PlaceIndex> places;  // block by block; within one, ascending
+  std::vector<PlaceIndex> places;  // block by block, ascending within a block
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(first.size() - 1); }
   [[nodiscard]] std::uint32_t size(std::uint32_t block) const {
     return first[block + 1] - first[block];
   }
-  // Places per block if equal for all blocks, else 0.
+  // Places per block if all blocks have the same number, else 0.
   [[nodiscard]] std::uint32_t even_size() const;
 };
 

@@ -1,14 +1,16 @@
 #pragma once
-// Whether a matrix fits below switches so that no row and no column touches many. Internal.
+// Whether a matrix fits below switches such that no row and no column touches more than a given
+// number of them. Internal to topo/.
 //
 // Consider a matrix of `rows` times `columns` cells, each of `per_cell` blocks. A switch of size c
-// that is in x rows and y columns holds at most min(c, per_cell * x * y). If no row touches more
-// than a switches and no column more than b, the sum of x over all switches is at most a * rows,
-// and that of y at most b * columns. For any prices p and q of a row and a column, all switches
-// together then hold at most
-//     p * a * rows + q * b * columns + sum of max over x, y of (min(c, per_cell * x * y) - p x - q
-//     y)
-// (Lagrange's relaxation). If that is less than the matrix for some prices, it is impossible.
+// that is in x rows and y columns holds at most min(c, per_cell * x * y) blocks. If no row touches
+// more than a switches and no column more than b, the sum of x over all switches is at most
+// a * rows, and the sum of y at most b * columns. For any prices p of a row and q of a column, all
+// switches together then hold at most
+//     p * a * rows + q * b * columns
+//     + sum over switches of max over x, y of (min(c, per_cell * x * y) - p * x - q * y)
+// blocks (Lagrangian relaxation). If this is less than the matrix has, for any p and q, the matrix
+// does not fit.
 
 #include <cstdint>
 #include <vector>
@@ -22,7 +24,8 @@ struct Matrix {
   [[nodiscard]] std::uint32_t blocks() const { return rows * columns * per_cell; }
 };
 
-// False: proven impossible. `sizes`: of the switches, in blocks.
+// False: proven impossible. `sizes`: how many blocks each switch holds. `per_row`, `per_column`: a
+// and b.
 bool may_cross(const Matrix& matrix, const std::vector<std::uint32_t>& sizes, std::uint32_t per_row,
                std::uint32_t per_column);
 

@@ -1,5 +1,6 @@
 #pragma once
-// A placement in which places can be exchanged, with its cost always up to date. Internal to topo/.
+// A placement whose places can exchange their nodes, with its cost always up to date. Internal to
+// topo/.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,7 @@ namespace robustrun::topo {
 
 class Exchange {
  public:
-  // `problem` and `shape` must outlive it; `nodes`: by place.
+  // `problem` and `shape` must outlive this object; `nodes`: by place.
   Exchange(const Problem& problem, const Shape& shape, const std::vector<NodeIndex>& nodes);
 
   // O(levels * groups of the two places).

@@ -4,7 +4,7 @@
 // Considers only what determines the cost: the groups of largest spread, and their places below the
 // switch that holds the fewest of them. Each such place is moved, or exchanged with another place,
 // if that lowers the cost (or, at equal cost, the sum of spreads). Ends when no step helps, when
-// `goal` is reached or after `steps_max` trials.
+// the cost is at most `goal`, or after `steps_max` trials.
 
 #include <cstdint>
 

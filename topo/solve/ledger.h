@@ -10,25 +10,27 @@ namespace robustrun::topo {
 
 class Ledger {
  public:
-  // Places may be without a switch (kNoSwitch).
+  // Places may be without a switch (kNoSwitch). `problem` must outlive this object.
   Ledger(const LevelProblem& problem, Assignment assignment);
 
   void move(PlaceIndex place, std::uint32_t to);
 
-  // O(families × switches). `mean` is the weighted sum, not divided.
+  // O(families × switches). Cost::mean is here the weighted sum of spreads, not divided by the
+  // number of groups.
   [[nodiscard]] Cost cost() const;
   [[nodiscard]] std::int64_t worst() const { return cost().worst; }
   [[nodiscard]] const Assignment& assignment() const { return assignment_; }
-  // Number of free nodes of class `which` below switch `at`. Only meaningful while no capacity is
-  // exceeded: move() does not check that, and the number then wraps.
+  // Number of free nodes of class `which` below switch `at`. move() does not check capacities; if
+  // one is exceeded, this number wraps around.
   [[nodiscard]] std::uint32_t room(std::uint32_t which, std::uint32_t at) const {
     return room_[which * problem_.switches + at];
   }
+  // Number of switches that a group touches, and the largest such number in a family.
   [[nodiscard]] std::uint32_t touched(std::uint32_t family, std::uint32_t group) const {
     return touched_[family][group];
   }
   [[nodiscard]] std::uint32_t most_touched(std::uint32_t family) const;
-  // Number of places of a group below a switch.
+  // Number of places of a group that are below a switch.
   [[nodiscard]] std::uint32_t count(std::uint32_t family, std::uint32_t group,
                                     std::uint32_t at) const {
     return counts_[family][std::uint64_t{group} * problem_.switches + at];

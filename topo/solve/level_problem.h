@@ -1,8 +1,8 @@
 #pragma once
-// The problem on one level of the tree: the switch of each place. Internal to topo/.
+// The problem on one level of the tree: below which switch does each place go? Internal to topo/.
 //
-// Nodes below one switch are alike here, so a solution is a switch per place, within the switches'
-// capacities. Nodes of different size form classes: a place takes a node of its class.
+// Nodes below one switch are equivalent here, so a solution is a switch per place, within the
+// switches' capacities. Nodes of equal size form a class, and a place takes a node of its class.
 
 #include <cstdint>
 #include <span>

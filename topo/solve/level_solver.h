@@ -1,9 +1,9 @@
 #pragma once
 // Finds a good assignment of places to the switches of one level. Internal to topo/.
 //
-// Tries to keep every set of families whole, with blocks whole and divided (fill.h). While the cost
-// is above the bound: bands and strips (bands.h, strips.h), other orders of the switches, exchange
-// (improve.h) and, for small jobs, exhaustive search (exact.h).
+// For every set of families, fills the switches with that set's blocks, whole and divided (fill.h).
+// While the cost is above the bound, tries bands and strips (bands.h, strips.h), other orders of
+// the switches, exchanges (improve.h) and, for small jobs, exhaustive search (exact.h).
 
 #include <string>
 
@@ -15,13 +15,13 @@ struct LevelSolution {
   Assignment assignment;
   Cost cost;
   std::int64_t bound = 0;  // lower_bound(), or `cost.worst` if proven optimal
-  bool searched = false;  // proven by exact search
-  bool filled = false;  // found by a filling alone
+  bool searched = false;  // proven optimal by exhaustive search
+  bool filled = false;  // found by fill.h alone
   std::string how;  // the method in words
 };
 
-// `thorough`: false below a level that has divided the places: there fillings suffice, as the gain
-// is at most 0.3 % (Arnold section 3).
+// `thorough`: whether to try more than fill.h. Below a level that has divided the places, fill.h
+// suffices: the gain is at most 0.3 % (Arnold, arXiv 2509.15940, section 3).
 LevelSolution solve_level(const LevelProblem& problem, bool thorough);
 
 }  // namespace robustrun::topo

@@ -1,9 +1,10 @@
 #pragma once
 // Maximum bipartite matching. Pure.
 //
-// Hopcroft and Karp (SIAM J. Comput. 2, 1973): in phases, along shortest augmenting paths that do
-// not touch each other. An existing matching is enlarged: matched lefts stay matched, and the
-// shortest paths change the fewest partners. Rows of bits process 64 edges at a time.
+// The algorithm of Hopcroft and Karp (SIAM J. Comput. 2, 1973), which works in phases along
+// shortest augmenting paths that do not touch each other. It enlarges an existing matching: a
+// matched vertex stays matched, perhaps with another partner. Rows of bits process 64 edges at a
+// time.
 
 #include <cstdint>
 #include <vector>
@@ -15,8 +16,8 @@ namespace robustrun::topo {
 constexpr std::uint32_t kUnmatched = 0xffffffff;
 
 struct Matching {
-  std::vector<std::uint32_t> right_of;  // by left; kUnmatched: none
-  std::vector<std::uint32_t> left_of;   // by right
+  std::vector<std::uint32_t> right_of;  // by left vertex: its partner; kUnmatched: none
+  std::vector<std::uint32_t> left_of;   // by right vertex: its partner
   explicit Matching(std::size_t size) : right_of(size, kUnmatched), left_of(size, kUnmatched) {}
 
   void join(std::uint32_t left, std::uint32_t right) {
@@ -26,8 +27,8 @@ struct Matching {
   [[nodiscard]] bool is_complete() const;
 };
 
-// `edges`: by left, its possible partners. Existing partners in `matching` need no edge. O(sqrt(n)
-// * n * n / 64).
+// Makes the matching maximum. `edges`: by left vertex, its possible partners. Existing partners in
+// `matching` need no edge. O(sqrt(n) * n * n / 64).
 void enlarge(Matching& matching, const BitRows& edges);
 
 }  // namespace robustrun::topo

@@ -1,6 +1,6 @@
 #pragma once
-// The sets of backup.h that may fail at once, as rows of bits: for each kind, a matrix of places ×
-// places, whose bit says that the two places are in one set.
+// The sets that may fail at once (backup.h), as bits: for each kind of set a matrix, places ×
+// places, with a bit for every two places that are in one set of that kind. Internal to topo/.
 
 #include <array>
 #include <optional>
@@ -22,14 +22,13 @@ class BackupSets {
     const auto& rows = rows_[static_cast<std::size_t>(kind)];
     return rows && rows->test(a, b);
   }
-  // By place: its possible keepers, never itself, if only sets of the kinds from Together(first) on
-  // must not be shared.
+  // By place: its possible keepers, never itself. Kinds of sets before Together(first) are ignored.
   [[nodiscard]] BitRows allowed(std::size_t first) const;
-  // `allowed`, restricted to places below the same switch of that level.
+  // `allowed`, restricted to keepers below the same switch of that level.
   [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;
   [[nodiscard]] std::size_t levels() const { return switch_at_.size(); }
-  // By place: the keeper, one position further in the dp group and in the pp group, cyclically.
-  // Empty: the machines form no grid of dp and pp.
+  // By place: its keeper by the closed form, one position further in the dp group and in the pp
+  // group, cyclically. Empty: the places form no grid of dp and pp.
   [[nodiscard]] const std::vector<PlaceIndex>& closed_form() const { return closed_form_; }
   // The names of that kind's sets, without "group": "pp or dp", "rack or leaf switch"; empty: no
   // set of that kind.
@@ -49,7 +48,7 @@ class BackupSets {
   std::array<std::optional<BitRows>, kTogethers> rows_;
   std::array<std::string, kTogethers> names_;
   std::vector<std::vector<std::uint32_t>>
-      switch_at_;  // by level, then place; unknown places: their own
+      switch_at_;  // by level, then place; a place without a known node has a switch of its own
   std::vector<PlaceIndex> closed_form_;
 };
 

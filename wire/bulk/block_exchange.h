@@ -1,7 +1,7 @@
 #pragma once
-// Questions and answers about blocks of blobs, on a bulk stream of purpose kBlocks, after its
-// request (docs/formats/bulk.md). Pure; every byte from a peer passes these parsers before it is
-// used.
+// Questions and answers about blocks of blobs (docs/formats/bulk.md). A blob is a file of known
+// length, cut into blocks of 128 KiB. Questions and answers travel on a bulk stream after a request
+// of purpose kBlocks. Pure; every byte from a peer passes these parsers before it is used.
 
 #include <array>
 #include <compare>
@@ -28,7 +28,7 @@ struct BlockName {
 enum class BlockScope : std::uint32_t {
   kAny = 0,  // at its peers, or at the blob's origin
   kOwn = 1,  // at the origin, not at peers
-  kStored = 2,  // nowhere: it answers at once
+  kStored = 2,  // nowhere: the callee answers at once
 };
 
 struct BlockQuestion {
@@ -39,16 +39,16 @@ struct BlockQuestion {
 };
 
 enum class BlockVerdict : std::uint32_t {
-  kHere = 0,  // its bytes follow
-  kNone = 1,  // the callee does not have it and will not get it
-  kBusy = 2,  // too many requests: ask another peer
-  kComing = 3,  // the callee is fetching it; another answer follows
+  kHere = 0,  // the block's bytes follow
+  kNone = 1,  // the callee does not have the block and will not fetch it
+  kBusy = 2,  // the callee has too many requests: ask another peer
+  kComing = 3,  // the callee is fetching the block; another answer follows
 };
 
 struct BlockAnswer {
   std::uint32_t id = 0;  // of the question
   BlockVerdict verdict = BlockVerdict::kNone;
-  std::uint32_t bytes = 0;  // size of what follows this answer; kHere: at least 1, else 0
+  std::uint32_t bytes = 0;  // size of the block that follows; kHere: 1 to kBlockBytesMax, else 0
   base::Hash128 sum{};  // hash of these bytes; kHere only
   bool operator==(const BlockAnswer&) const = default;
 };

@@ -1,11 +1,12 @@
 #pragma once
-// Listens for bulk connections from other agents: a TCP port of the data interface.
+// Listens on a TCP port for bulk connections from other agents.
 //
 // A connection is pending until its peer has shown the certificate of a node of the run and has
-// sent its request, for at most kBulkPendingTimeMax. It is then handed over with its stream, which
-// blocks and is meant for another thread. All other connections are closed without an answer. At
-// most kBulkPendingMax are pending; further ones wait in the kernel. To be used on the loop of its
-// executor, which also calls `on_connection`.
+// sent its request. It is then handed over with its stream, which blocks and is meant for another
+// thread. All other connections are closed without an answer, at the latest after
+// kBulkPendingTimeMax, or after kSlotPatience if others wait. At most kBulkPendingMax are pending;
+// further ones wait in the kernel. To be used on the loop of its executor, which also calls
+// `on_connection`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -32,8 +33,8 @@ class BulkListener {
   using OnConnection = std::function<void(BulkConnection)>;
 
   // Listens on a free port of `address` (numeric), which port() returns. `keys`: our certificate,
-  // and the authority that checks the peers'. `pending_time_max`: how long a peer may take until
-  // its request is complete.
+  // and the authority that must have issued the peer's. `pending_time_max`: how long a peer may
+  // take until its request is complete.
   static base::Result<std::unique_ptr<BulkListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, SharedBulkKeys keys,
       OnConnection on_connection, std::chrono::milliseconds pending_time_max = kBulkPendingTimeMax);

@@ -1,5 +1,6 @@
 #pragma once
-// A bandwidth limit for bulk data: a token bucket that holds at most kBulkBurst. Pure; one thread.
+// A bandwidth limit for bulk data: a token bucket that holds at most the bytes of kBulkBurst (a
+// time). Pure; one thread.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,6 @@
 #pragma once
-// One call of an agent to a peer's listener, and its outcome.
+// One call of an agent to a peer's listener during a preflight check, and its outcome
+// (wire/tls/peer_proof.h says how both sides prove themselves).
 //
 // To be used on the loop of its executor. `done` is called once, from the loop, unless the call is
 // dropped first.
@@ -22,17 +23,18 @@ class OutgoingCall {
   struct Outcome {
     bool reached = false;
     base::Unreached why;      // unless reached
-    base::Fd connection;      // for PeerPurpose::kExchange; the receiver of the outcome owns it
+    base::Fd connection;      // if reached, for PeerPurpose::kExchange
   };
   using Done = std::function<void(Outcome)>;
 
-  // `within`: time from the first packet to the peer's answer.
+  // `nonce`: the secret that all nodes of the check share. `self`: the caller. `within`: how long
+  // the whole call may take.
   static std::shared_ptr<OutgoingCall> start(boost::asio::any_io_executor executor,
                                              const Peer& peer, const std::string& nonce,
                                              base::NodeId self, PeerPurpose purpose,
                                              std::chrono::milliseconds within, Done done);
   virtual ~OutgoingCall() = default;
-  virtual void drop() = 0;   // `done` is not called any more
+  virtual void drop() = 0;  // `done` is not called any more
 };
 
 }  // namespace robustrun::wire

@@ -1,11 +1,11 @@
 #pragma once
-// Listens for calls from other agents during a preflight check: a TCP port of the data interface.
+// Listens on a TCP port for calls from other agents during a preflight check.
 //
-// A connection is pending until its peer has proved that it belongs to the check, for at most
-// kPeerPendingTimeMax. A peer that only tests reachability is then done; a peer that wants to
-// exchange data is handed over. All other connections are closed without an answer. At most
-// kPeerPendingMax are pending; further ones wait in the kernel. To be used on the loop of its
-// executor, which also calls `on_exchange`.
+// A connection is pending until its peer has proved that it belongs to the check. If the peer only
+// tests reachability, the connection is then closed; if the peer wants to exchange data, it is
+// handed over. A peer without a proof is disconnected, at the latest after kPeerPendingTimeMax, or
+// after kSlotPatience if others wait. At most kPeerPendingMax are pending; further ones wait in the
+// kernel. To be used on the loop of its executor, which also calls `on_exchange`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -23,12 +23,13 @@ namespace robustrun::wire {
 
 class PeerListener {
  public:
-  // Receives a proven peer that wants to exchange (PeerPurpose::kExchange), and its connection.
+  // Receives a proven peer that wants to exchange data (PeerPurpose::kExchange), and its
+  // connection.
   using OnExchange = std::function<void(base::NodeId peer, base::Fd connection)>;
 
   // Listens on a free port of `address` (numeric), which port() returns. `nonce`: the secret that
-  // all nodes of the check share, the key of all proofs. `self`: calls meant for another node are
-  // closed. `pending_time_max`: how long a peer may take to prove itself.
+  // all nodes of the check share, and the key of all proofs. `self`: this node; calls to any other
+  // node are closed. `pending_time_max`: how long a peer may take to prove itself.
   static base::Result<std::unique_ptr<PeerListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, std::string nonce,
       base::NodeId self, OnExchange on_exchange,

@@ -27,12 +27,13 @@ enum class BulkPurpose : std::uint32_t {
 struct BulkRequest {
   BulkPurpose purpose = BulkPurpose::kKeep;
   base::Rank rank;
-  std::uint64_t bytes = 0;  // size of what follows; 0 with kFetch and kBlocks
-  std::uint64_t slot_bytes = 0;  // size of the slot that the copy comes from; at least `bytes`
+  std::uint64_t bytes = 0;  // size of the copy that follows; 0 with kFetch and kBlocks
+  // size of the slot in shared memory that the copy comes from; at least `bytes`
+  std::uint64_t slot_bytes = 0;
   bool operator==(const BulkRequest&) const = default;
 };
 
-// The round that the caller's rank is in (CopyRound).
+// The round that the caller's rank is in (CopyRound in wire/messages/peer_copies.h).
 struct BulkRound {
   std::uint64_t round = 0;  // never 0
   // The last complete round, never equal to `round`; 0: none. Its copy is kept until `round` is
@@ -42,10 +43,10 @@ struct BulkRound {
 };
 
 enum class BulkVerdict : std::uint32_t {
-  kGo = 0,  // kKeep: send it; kFetch: it follows
+  kGo = 0,  // kKeep, kKeepRound: send the copy; kFetch: the copies follow
   kKept = 1,  // the copy is complete and kept
-  kNone = 2,  // no copy of that rank is expected, or kept
-  kBusy = 3,  // the copy is in use; perhaps later
+  kNone = 2,  // the callee expects (kKeep) or keeps (kFetch) no copy of that rank
+  kBusy = 3,  // the copy is in use; try again later
   kNoRoom = 4,
   kDamaged = 5,  // the bytes received are not a copy
 };
@@ -61,11 +62,11 @@ struct BulkAnswer {
 [[nodiscard]] std::string to_bytes(const BulkRequest& request);
 [[nodiscard]] std::string to_bytes(const BulkAnswer& answer);
 [[nodiscard]] std::string to_bytes(const BulkRound& round);
-// kProtocol: `bytes` is not such a message, or its lengths exceed kBulkBytesMax or contradict each
-// other.
+// kProtocol: `bytes` is not a request or answer, or its lengths exceed kBulkBytesMax or contradict
+// each other.
 [[nodiscard]] base::Result<BulkRequest> parse_bulk_request(std::string_view bytes);
 [[nodiscard]] base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes);
-// kProtocol: `bytes` has the wrong length, or its two rounds are impossible (see BulkRound).
+// kProtocol: `bytes` has the wrong length, or BulkRound forbids its values.
 [[nodiscard]] base::Result<BulkRound> parse_bulk_round(std::string_view bytes);
 
 }  // namespace robustrun::wire

@@ -2,10 +2,9 @@
 // Bulk data between agents: a connection of its own, TLS 1.3, both sides with a certificate of the
 // run (docs/formats/bulk.md).
 //
-// Everything here blocks, so it runs on a pool's thread, and every wait ends: after kBulkSilenceMax
-// in which no byte could be sent or received (connect(): after kConnectMax and then kHandshakeMax),
-// at a deadline, or by hang_up() from another thread. One thread uses a stream at a time. TCP
-// provides back-pressure.
+// Every call blocks, so streams are used on threads of a pool, one thread at a time. A wait ends
+// after kBulkSilenceMax without a byte sent or received, at the deadline, or by hang_up() from
+// another thread. connect() waits at most kConnectMax for TCP and kHandshakeMax for TLS.
 
 #include <atomic>
 #include <chrono>
@@ -37,22 +36,23 @@ class BulkStream {
 
   // Connects as a caller. kPermission: something other than `peer` answers at `endpoint`.
   base::Status connect(const BulkKeys& keys, const std::string& endpoint, const PeerName& peer);
-  // Serves as a callee, over a connection after its handshake (bulk_listener.h).
+  // Becomes the callee's side of a connection whose handshake is done (bulk_listener.h).
   void take(Connection connection);
 
   // Both move all the bytes, or return kUnavailable (the peer is gone, or hang_up()), kOs (the
-  // connection broke), kPermission (the peer rejects our certificate), kTimeout or kProtocol.
+  // connection broke), kPermission (the peer rejects our certificate), kTimeout (silence or the
+  // deadline) or kProtocol (not TLS).
   base::Status send(std::string_view bytes);
   base::Status receive(std::span<char> room);
-  // Tells the peer that no more bytes follow and waits, at most kCloseLinger, until it has them
-  // all.
+  // Tells the peer that no more bytes follow and waits, at most kCloseLinger, until the peer has
+  // closed its side too.
   void finish();
-  // Sleeps for `time`; hang_up() ends that early.
+  // Sleeps for `time`. kUnavailable: hang_up() ended the sleep; kTimeout: the deadline did.
   base::Status rest(base::Nanos time);
-  // Sets the deadline of all later calls, by base::SystemClock; at first they have none.
+  // Sets the deadline of all later calls, by base::SystemClock. Initially there is no deadline.
   void set_deadline(base::Nanos until) { until_ = until; }
 
-  // For poll() by other code, between calls; -1: not connected. Check has_input() first: bytes that
+  // For a caller that polls between calls; -1: not connected. Check has_input() first: bytes that
   // TLS has already read do not make the descriptor readable.
   [[nodiscard]] int descriptor() const;
   [[nodiscard]] bool has_input() const;

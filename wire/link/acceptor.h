@@ -1,6 +1,7 @@
 #pragma once
-// A TCP port that hands over its connections as they come. An agent opens one for a supervisor that
-// took the run over and whose address it does not know yet. The receiver identifies the peer.
+// A TCP port that hands over its connections as they come. An agent opens one so that a supervisor
+// that took the run over can connect, although the agent does not know the supervisor's address
+// yet. The receiver of a connection identifies the peer.
 //
 // To be used on the loop of its executor, which also calls `on_connection`.
 

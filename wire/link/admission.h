@@ -1,6 +1,6 @@
 #pragma once
-// The supervisor's side of an enrolment: checks the agent's proof, chooses the certificate's name
-// and adds our own proof. Private to wire/; no I/O but that of `decide` and munge.
+// The supervisor's side of an enrolment: checks the agent's proof, issues the certificate and adds
+// our own proof. Private to wire/; no I/O but that of `decide` and munge.
 
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::wire {
 
 class Admission {
  public:
-  // `server_certificate`: SHA-256 of the certificate that our peers see.
+  // `server_certificate`: SHA-256 of the certificate that our listener shows.
   Admission(Authority authority, std::string secret, MungeProofs munge,
             std::string server_certificate)
       : authority_(std::move(authority)),
@@ -23,7 +23,8 @@ class Admission {
         server_certificate_(std::move(server_certificate)) {}
 
   [[nodiscard]] const std::string& run_id() const { return authority_.run_id(); }
-  // `decide` is called once the proof is verified.
+  // `decide` is called once the proof is verified, and returns the name for the certificate or an
+  // error that refuses the agent.
   [[nodiscard]] base::Result<Enrolled> enrol(
       const Enrol& enrol, const std::function<base::Result<PeerName>(const Enrol&)>& decide) const;
 
@@ -37,7 +38,7 @@ class Admission {
   std::string server_certificate_;
 };
 
-// kProtocol, in words for both sides, unless `theirs` is our version.
+// kProtocol unless `theirs` is our version. `peer`: "agent" or "supervisor", for the text.
 [[nodiscard]] base::Status check_protocol(std::uint32_t theirs, const char* peer);
 
 }  // namespace robustrun::wire

@@ -1,8 +1,8 @@
 #pragma once
 // One attempt to reach one endpoint: TCP, then TLS as its client. Private to wire/.
 //
-// To be used on the loop of its executor; `done` is called once, unless cancel() came first.
-// start() never calls it; over() may call it before it returns.
+// To be used on the loop of its executor. `done` is called once, unless cancel() came first. It is
+// never called before start() returns, but perhaps before over() does.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -23,17 +23,18 @@ class Dial {
  public:
   struct Reached {
     Connection connection;            // after the handshake
-    const TlsStream* tls = nullptr;   // of this connection
+    const TlsStream* tls = nullptr;   // the stream of `connection`
     ConnectionAddresses addresses;
   };
   using Done = std::function<void(base::Result<Reached>)>;
 
-  // kPermission: another run's supervisor; kTimeout; any other code: unreachable.
+  // kPermission: one side rejects the other's certificate, as that of another run. kTimeout. Any
+  // other code: no supervisor was reached.
   static std::shared_ptr<Dial> start(boost::asio::any_io_executor executor,
                                      const std::string& endpoint,
                                      std::shared_ptr<const TlsContext> context, DialerLimits limits,
                                      Done done);
-  // The same over a connection that the other side opened; TLS's client is still this side.
+  // As start(), over a connection that the other side opened. This side is still TLS's client.
   static std::shared_ptr<Dial> over(boost::asio::any_io_executor executor, base::Fd connected,
                                     std::shared_ptr<const TlsContext> context, DialerLimits limits,
                                     Done done);

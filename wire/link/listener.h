@@ -1,16 +1,18 @@
 #pragma once
-// The supervisor's listener: accepts agents over TCP and TLS 1.3, admits only those of this run.
+// The supervisor's listener: accepts connections over TCP and TLS 1.3, and admits only agents of
+// this run.
 //
 // A peer without a certificate may only send Enrol; it gets Enrolled or Refused, and the connection
-// ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
-// channel; its certificate identifies it, never what it sends. A peer whose certificate is a
-// supervisor's sends StopRun instead. Anything else (no TLS, another CA, garbage, an oversized or
-// late first message) ends that one connection and is counted, unless call() opened it and the
-// agent closed it. At most kHandshakesMax connections are pending; further ones wait
-// (wire/net/bounded_listener.h). While others wait, silent connections are closed, those without a
-// TLS hello first. Connections from addresses of admitted or expected agents have places of their
-// own. Every step of a connection has a deadline (wire/messages/limits.h). To be used on the loop
-// of its executor.
+// ends. An agent with a certificate of this run's CA sends Hello, and on_agent gets the agent's
+// name and channel; the name comes from the certificate, never from a message. A peer with a
+// supervisor's certificate sends StopRun. Anything else (no TLS, another CA, garbage, an oversized
+// or late first message) ends that one connection and is counted, unless call() opened the
+// connection and the agent closed it.
+//
+// At most kHandshakesMax connections are pending; further ones wait (wire/net/bounded_listener.h).
+// While others wait, silent connections are closed, those without a TLS hello first. Connections
+// from addresses of admitted or expected agents have places of their own. A peer must have
+// identified itself within kHandshakeMax. To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -49,18 +51,19 @@ struct ListenerLimits {
 class Listener {
  public:
   struct Handlers {
-    // Decides on an enrolment: the name for the peer's certificate. An error refuses it, with its
-    // text.
+    // Decides on an enrolment: returns the name for the peer's certificate. An error refuses the
+    // peer and sends it the error's text; after kUnavailable and kTimeout the peer may try again.
     std::function<base::Result<PeerName>(const Enrol&, const ConnectionAddresses&)> on_enrol;
-    // The channel reads nothing until its receiver calls set_handlers().
+    // Receives an admitted agent. The channel reads nothing until set_handlers().
     std::function<void(const PeerName&, const ConnectionAddresses&, Hello,
                        std::shared_ptr<Channel>)>
         on_agent;
     // The run's owner orders its end (StopRun). May be empty: such orders are then refused.
     std::function<void(const StopRun&)> on_stop = {};
-    // Without `check`, proofs by munge are refused. Calls may take milliseconds.
+    // For agents that prove themselves by munge; empty functions: such agents are refused. Calls
+    // may take milliseconds.
     MungeProofs munge = {};
-    // Receives a line for each refusal, for the log; at most kRefusalLinesPerMinute. Also one when
+    // Receives a line for the log: for each refusal, at most kRefusalLinesPerMinute, and when
     // descriptors or memory run out. May be empty.
     std::function<void(const std::string&)> on_refused;
   };

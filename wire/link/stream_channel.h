@@ -12,7 +12,7 @@ namespace robustrun::wire {
 
 // How far a channel reads before set_handlers() is called on it.
 enum class Begin : std::uint8_t {
-  kReading,      // without limit
+  kReading,      // all messages, each of at most kMessageBytesMax
   kOneMessage,   // delivers one message of at most kFirstMessageBytesMax, then reads nothing
   kWaiting,      // reads nothing
 };

@@ -1,8 +1,8 @@
 #pragma once
 // Which nodes of a run pass blocks of images, staged files and code on to each other
-// (agent/staging/block_peers.h); the bytes go from agent to agent over connections of their own
-// (wire/bulk/block_exchange.h). CodeWanted and CodeBlock bring nodes the code that the run was
-// started with, which only the supervisor has at first.
+// (agent/staging/block_peers.h). The blocks themselves go from agent to agent over other
+// connections (wire/bulk/block_exchange.h). CodeWanted and CodeBlock bring a node the code that the
+// run was started with, which only the supervisor has at first.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace robustrun::wire {
 struct BlockPeer {
   base::NodeId node;
   base::Generation generation;
-  std::string endpoint;  // its Hello::bulk
+  std::string endpoint;  // Hello::bulk of that node
   bool operator==(const BlockPeer&) const = default;
   template <class V>
   void fields(V& v) {
@@ -27,10 +27,10 @@ struct BlockPeer {
 };
 
 // Supervisor to agent, in runs with WorkerTemplate::share_blocks: all nodes that pass blocks on,
-// the receiver included. Sent once nodes have joined and at every change; each list replaces the
-// one before.
+// the receiver included. Sent when nodes have joined, at every change and to an agent that
+// reconnects. Each list replaces the previous one.
 struct BlockPeers {
-  std::vector<BlockPeer> peers;  // at most kBlockPeersMax, the first of the run
+  std::vector<BlockPeer> peers;  // at most kBlockPeersMax; further nodes are left out
   std::optional<std::uint64_t> rate{};  // bytes/s that a node sends at most; none: no limit
   template <class V>
   void fields(V& v) {
@@ -39,8 +39,8 @@ struct BlockPeers {
   }
 };
 
-// Agent to supervisor, in runs with WorkerTemplate::code: requests a block of the code pack that no
-// peer has. Answered by CodeBlock; sent again when no answer comes.
+// Agent to supervisor, in runs with WorkerTemplate::code: requests a block of the packed code,
+// because no peer has it. Answered by CodeBlock; sent again if no answer comes.
 struct CodeWanted {
   std::uint64_t block = 0;
   template <class V>
@@ -49,6 +49,7 @@ struct CodeWanted {
   }
 };
 
+// Supervisor to agent, in answer to CodeWanted.
 struct CodeBlock {
   std::uint64_t block = 0;
   std::string bytes;

@@ -1,10 +1,10 @@
 #pragma once
-// What a worker reports about its checkpoints, as its agent passes it on, and the order to mark one
-// as bad (checkpoint demotion): a resumed job takes the newest checkpoint that is committed and not
-// marked (docs/checkpoint-format.md).
+// A worker's reports about its checkpoints, as its agent passes them on, and the order to mark a
+// checkpoint as bad (checkpoint demotion). A resumed job takes the newest checkpoint that is
+// committed and not marked (docs/checkpoint-format.md).
 //
-// An agent sends notes only if its template says `checkpoints`, since an older supervisor does not
-// know this message. An agent that sends notes understands the order.
+// An agent sends notes only if WorkerTemplate::checkpoints is set, since an older supervisor does
+// not know this message. An agent that sends notes understands the order.
 
 #include <cstdint>
 #include <string>
@@ -16,10 +16,10 @@
 
 namespace robustrun::wire {
 
-// Within kCheckpointNoteInterval a worker's agent sends at most one note of each event. Sent at
-// once are the note of a load of another checkpoint (at most kLoadsAtOnceMax times per worker,
-// agent/worker/checkpoint_notes.h), and notes that are unsent when the worker ends. A note covers
-// all such events since the worker's start, and names the newest checkpoint.
+// For each worker and event, an agent sends at most one note per kCheckpointNoteInterval
+// (agent/worker/checkpoint_notes.h). Two exceptions are sent at once: a load of another checkpoint
+// (at most kLoadsAtOnceMax times per worker), and what is unsent when the worker ends. A note
+// covers all such events since the worker's start, and names the newest checkpoint.
 struct CheckpointNote {
   enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
   base::Attempt attempt;
@@ -28,14 +28,15 @@ struct CheckpointNote {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;  // with `token`: which checkpoint of that step
   std::string token{};
-  // The checkpoint's directories; the home (which has the files that commit it) first.
+  // The checkpoint's directories. The first one, the home, has the files that commit the
+  // checkpoint.
   std::vector<std::string> directories{};
   std::string source{};  // of a load: "disk", "memory", "peer", "parity"; else empty
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  base::Nanos blocking{};  // time that the script waited, in total
+  base::Nanos blocking{};  // time that the script waited, in all `count` events
   base::Nanos blocking_median{}, blocking_most{};  // over the newest kBlockingSamplesMax events
-  base::Nanos total{};  // of the newest event: from its begin to its end
+  base::Nanos total{};  // duration of the newest event
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -55,8 +56,8 @@ struct CheckpointNote {
   }
 };
 
-// Supervisor to an agent that reaches the directories: mark this checkpoint so that no start loads
-// it again. Writes nothing but the mark, and only to an existing checkpoint. Answered by
+// Supervisor to an agent that can reach the directories: mark this checkpoint, so that no later
+// attempt loads it. The agent writes only the mark, and only to an existing checkpoint. Answered by
 // CheckpointDemoted.
 struct DemoteCheckpoint {
   std::uint64_t order = 0;

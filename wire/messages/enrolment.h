@@ -3,10 +3,11 @@
 //
 //   agent → Enrol     csr, nonce, proof = HMAC-SHA256(secret, "agent" ‖ fields ‖ server cert)
 //   supervisor → Enrolled   certificate, CA, proof = HMAC-SHA256(secret, "supervisor" ‖ …)
-// Both sides prove that they know the secret without sending it. The agent's proof covers the
-// SHA-256 of the server certificate it saw, so that a host in between cannot pass the proof on.
-// Afterwards the agent connects again with its own certificate. With munge each proof is a munge
-// credential whose payload is the digest of the same bytes; with --insecure-rdzv it is empty. Pure.
+// ‖ means concatenation. Both sides prove that they know the secret without sending it. The agent's
+// proof covers the SHA-256 of the server certificate that it saw, so that a host in between cannot
+// pass the proof on. Afterwards the agent connects again with its own certificate. With munge, each
+// proof is a munge credential whose payload is the SHA-256 of the same bytes. With --insecure-rdzv,
+// proofs are empty. Pure.
 
 #include <cstdint>
 #include <functional>
@@ -26,15 +27,16 @@ struct Enrol {
   std::string run_id;
   std::optional<base::NodeId> node;  // none: a machine that joins by itself (rendezvous)
   base::Generation generation;
-  std::string host;  // its name, for people
-  std::uint32_t slots = 0;  // workers it offers (rendezvous); 0: the supervisor decides
+  std::string host;  // the agent's host name, for people
+  std::uint32_t slots = 0;  // workers that the node offers (rendezvous); 0: the supervisor decides
   std::optional<std::uint32_t> node_rank;  // --node-rank, if given
   std::int32_t pid = 0;
   std::string request;  // PEM of the PKCS #10 request
   std::string nonce;  // 16 bytes or more
   ProofKind proof_kind = ProofKind::kSecret;
   std::string proof;
-  std::string command_digest;  // SHA-256 of script and arguments: all agents must start the same
+  // SHA-256 of script and arguments, which must be the same for all agents
+  std::string command_digest;
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -69,7 +71,8 @@ struct Enrolled {
   }
 };
 
-// Ends the connection. `text` is for people; `final`: retrying is useless.
+// Supervisor to agent, before it ends the connection. `text`: for people. `final`: a retry is
+// useless.
 struct Refused {
   std::string text;
   bool final = true;
@@ -80,19 +83,20 @@ struct Refused {
   }
 };
 
-// Proofs by munge: `make` makes a credential with `digest` as its payload, `check` verifies that
+// Proofs by munge. `make` makes a credential with `digest` as its payload. `check` verifies that
 // `proof` is a credential of our own user with that payload.
 struct MungeProofs {
   std::function<base::Result<std::string>(const std::string& digest)> make;
   std::function<base::Status(const std::string& proof, const std::string& digest)> check;
 };
 
-// `server_certificate`: SHA-256 of its DER form (raw).
+// `server_certificate`: SHA-256 of the certificate's DER form (32 raw bytes). The proofs are raw
+// bytes.
 [[nodiscard]] std::string agent_proof(const std::string& secret, const Enrol& enrol,
                                       const std::string& server_certificate);
 [[nodiscard]] std::string supervisor_proof(const std::string& secret, const Enrol& enrol,
                                            const Enrolled& enrolled);
-// SHA-256 of the bytes that the proofs above cover: the payload for munge.
+// SHA-256 of the bytes that agent_proof() and supervisor_proof() cover: the payload for munge.
 [[nodiscard]] std::string agent_digest(const Enrol& enrol, const std::string& server_certificate);
 [[nodiscard]] std::string supervisor_digest(const Enrol& enrol, const Enrolled& enrolled);
 // Compares in constant time.

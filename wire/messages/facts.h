@@ -1,13 +1,13 @@
 #pragma once
 // Facts that an agent reports and that the supervisor's core takes unchanged. Reports that name a
-// local rank are not here, as the driver first translates it to a rank (but StageTimeOf serves
-// both).
+// local rank are elsewhere, because the supervisor first translates local ranks to ranks.
+// (StageTimeOf serves both forms.)
 //
 // These structs serve both as messages (messages.h) and as journal events (supervisor/core/types/),
 // so that their fields are listed once. Field numbers are never reused and enumerators only
-// appended: both are on the wire and in journals. Before a fact is journaled, the supervisor checks
-// for values of newer agents and for the lengths of texts (supervisor/driver/translate.h). Includes
-// only the standard library and base/core.
+// appended: both are on the wire and in journals. Before the supervisor journals a fact, it
+// replaces enumerators that it does not know and shortens texts and lists that are too long
+// (supervisor/driver/translate.h). Includes only the standard library and base/core.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +22,14 @@ namespace robustrun::wire {
 
 // ---- A node
 
-// The node leaves the run soon. With `signal` 0, because its allocation ends (Slurm: preemption,
-// time limit, scancel): the agent continues. Else because its agent got that signal: it exits when
-// its workers have been stopped (StopWorkers). Sent again on every new connection, and possibly
-// more than once.
+// The node leaves the run soon: because its allocation ends (Slurm: preemption, time limit,
+// scancel), or because its agent got a signal. After a signal the agent exits once its workers have
+// been stopped (StopWorkers). Sent again on every new connection; may also come more than once on
+// one.
 struct NodeEnding {
   std::string why;
-  std::int32_t signal = 0;  // the signal that ends the agent; 0: the agent continues
+  // the signal that ends the agent; 0: the allocation ends, and the agent continues
+  std::int32_t signal = 0;
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
@@ -41,12 +42,12 @@ struct NodeHealth {
     kKernel,  // the kernel's log
     kGpu,  // the library of the GPUs' driver
     kNetwork,
-    kDisk,  // and mounted file systems
+    kDisk,  // including mounted file systems
     kMemory,
     kProcessor,
     kClock,
-    kUser,  // an order to evict the machine: from the supervisor's control socket, not an agent
-    kScheduler,  // Slurm's plans for the machine: from the supervisor, not an agent
+    kUser,  // a user's order to evict the machine; never from an agent
+    kScheduler,  // Slurm's plans for the machine, read by the supervisor; never from an agent
   };
   Source source = Source::kKernel;
   std::string subject{};  // "GPU 3", "eth0", "/data"; printable, at most kHealthSubjectBytesMax
@@ -62,12 +63,13 @@ struct NodeHealth {
     v(5, "over", over);
   }
 };
-inline constexpr std::size_t kHealthSources = 7;  // sources of agents: all but the last two
+// the sources that agents report: all but kUser and kScheduler
+inline constexpr std::size_t kHealthSources = 7;
 
 // The answer to ReservePort.
 struct PortReserved {
   base::Attempt attempt;
-  std::uint32_t port = 0;  // 0: failed
+  std::uint32_t port = 0;  // 0: no port could be reserved
   std::string error;
   template <class V>
   void fields(V& v) {
@@ -81,29 +83,30 @@ struct PortReserved {
 
 // In the order of a start; docs/startup.md says what belongs to each stage.
 enum class StageName : std::uint8_t {
-  kAllocate,  // launch requested → the agent runs; timed by the supervisor, as kConnect
-  kConnect,  // → its hello was accepted
-  kImage,  // timed by the agent, as kEnvironment
-  kEnvironment,
-  kImports,  // a worker's, as all that follow: process created → the script has imported
+  kAllocate,  // launch requested → the agent runs; timed by the supervisor
+  kConnect,  // the agent runs → its Hello was accepted; timed by the supervisor
+  kImage,  // an image is made available; timed by the agent
+  kEnvironment,  // timed by the agent
+  kImports,  // process created → the script has imported; of a worker, as all that follow
   kProcessGroup,  // init_process_group
-  kModel,  // → the first optimizer exists, less the part taken by kLoad
-  kLoad,  // of a checkpoint
+  kModel,  // → the first optimizer exists, without the time of kLoad
+  kLoad,  // a checkpoint is loaded
   kFirstStep,  // → the first step is done
 };
 inline constexpr std::size_t kStageNames = 9;
 
-// `Worker`: base::LocalRank in a node's report, with times of the node's clock; base::Rank in the
-// supervisor's event, with times of the supervisor's clock. A worker's stage begins when the node's
-// first rank begins it, and ends when its last rank has ended it.
+// How long one stage took on one node. `Worker`: base::LocalRank in a node's report, with times of
+// the node's clock; base::Rank in the supervisor's event, with times of the supervisor's clock.
+// Stages of workers (from kImports on) begin when the node's first rank begins them, and end when
+// the node's last rank has ended them.
 template <class Worker>
 struct StageTimeOf {
   StageName stage = StageName::kAllocate;
   base::Nanos begin{};
   base::Nanos end{};  // 0: not ended yet
-  // For a worker's stage: by the slowest rank. Until now, if the stage has not ended.
+  // Of a stage of workers: the time of the slowest rank. If the stage has not ended: until now.
   base::Nanos took{};
-  std::optional<Worker> slowest{};  // for a worker's stage
+  std::optional<Worker> slowest{};  // of a stage of workers
   template <class V>
   void fields(V& v) {
     v(1, "stage", stage);
@@ -127,9 +130,11 @@ struct Metric {
 
 // ---- The end of workers
 
-// Why workers are stopped; passed on to them.
+// Why workers are stopped. The agent passes the reason on to them.
 enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
+// Whether the kernel killed the worker for want of memory: of the machine (kKernel) or of the
+// worker's cgroup (kCgroup).
 enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
 
 // No worker of the attempt and no descendant of one is left on the node, except those in
@@ -155,7 +160,7 @@ struct WorkersGone {
 // The answer to DemoteCheckpoint.
 struct CheckpointDemoted {
   std::uint64_t order = 0;
-  std::string error;  // empty: it is marked, and no start loads it again
+  std::string error;  // empty: the checkpoint is marked
   template <class V>
   void fields(V& v) {
     v(1, "order", order);
@@ -164,11 +169,11 @@ struct CheckpointDemoted {
 };
 
 // A half-written checkpoint of a trainer, moved aside before the attempt's workers start
-// (--checkpoints). Sent if the template says `tell_moved`.
+// (--checkpoints). Sent if WorkerTemplate::tell_moved is set.
 struct CheckpointMoved {
-  base::Attempt attempt;  // about to begin
-  // Both printable, relative to the workers' working directory if the glob is; at most
-  // kMovedPathBytesMax each.
+  base::Attempt attempt;  // the attempt that is about to begin
+  // Both printable, at most kMovedPathBytesMax bytes each, and relative to the workers' working
+  // directory if the glob of --checkpoints is relative.
   std::string path;
   std::string moved_to;
   std::string evidence;  // "no trainer_state.json; attempt 0 was writing it"
@@ -181,12 +186,13 @@ struct CheckpointMoved {
   }
 };
 
-// The way between a rank and the node that keeps its copies, as one of the two nodes needs it.
+// Where a rank's copies go or come from, told to one of two nodes: the rank's own, and the keeper
+// (which holds the rank's copies in memory).
 struct CopyRoute {
   base::Rank rank;
-  base::NodeId node;  // at the other end: the keeper or, for the keeper, the rank's own node
+  base::NodeId node;  // the other of the two nodes
   base::Generation generation;
-  std::string endpoint;  // its Hello::bulk
+  std::string endpoint;  // Hello::bulk of `node`
   template <class V>
   void fields(V& v) {
     v(1, "rank", rank);
@@ -200,7 +206,7 @@ struct CopyRoute {
 struct HeldCopiesSaved {
   base::Attempt made_in;  // the attempt whose workers made the copies, from the order
   std::uint64_t order = 0;
-  std::uint32_t saved = 0;  // copies that this order brought to disk
+  std::uint32_t saved = 0;  // copies that this order saved to disk
   std::vector<std::string> errors;  // for the log
   bool saving = false;  // saving continues: SavingOver follows
   template <class V>
@@ -213,8 +219,8 @@ struct HeldCopiesSaved {
   }
 };
 
-// The saving that WorkersGone or HeldCopiesSaved announced has ended, or is not waited for any
-// more. Sent if the template says `overlap_saves`, and again on every connection.
+// The saving that WorkersGone or HeldCopiesSaved announced has ended, or the agent no longer waits
+// for it. Sent if WorkerTemplate::overlap_saves is set, and again on every new connection.
 struct SavingOver {
   base::Attempt made_in;  // the attempt whose workers made the copies
   std::uint64_t order = 0;  // from SaveHeldCopies; 0: copies of the node's own workers
@@ -225,13 +231,13 @@ struct SavingOver {
   }
 };
 
-// A rank's progress in the latest round (CopyRound) that it knows of.
+// A rank's progress in the latest round (CopyRound) that its agent knows of.
 struct RoundPart {
   enum class Stage : std::uint32_t {
-    kReady = 1,  // it can hold copies and has made some in this attempt
-    kHeld = 2,  // it holds the copy of `step`
-    kKept = 3,  // that copy is at the peer, too
-    kRefused = 4,  // the peer has no room for it
+    kReady = 1,  // the rank can hold copies and has made some in this attempt
+    kHeld = 2,  // the rank holds the copy of `step`
+    kKept = 3,  // the keeper has that copy, too
+    kRefused = 4,  // the keeper has no room for that copy
   };
   Stage stage = Stage::kReady;
   std::uint64_t round = 0;  // 0: none
@@ -245,13 +251,15 @@ struct RoundPart {
   }
 };
 
+// Where copies of one rank are.
 struct KeptCopy {
   base::Rank rank;
-  bool here = false;  // a complete copy in the memory of its own node
-  bool at_peer = false;  // a complete copy, perhaps of an older step, in its peer's memory
-  std::uint64_t step = 0;  // of the newest complete copy here; if `here` is false, at the peer
-  // None if the agent is older, has no memory to hold copies, or has made no copy yet in this
-  // attempt. In a journal it is always none.
+  bool here = false;  // the rank's own node has a complete copy in memory
+  bool at_peer = false;  // the keeper has a complete copy in memory, perhaps of an older step
+  // of the newest complete copy on the rank's own node; if `here` is false, on the keeper
+  std::uint64_t step = 0;
+  // None: the agent's version does not report it, the rank cannot hold copies, or the rank has made
+  // no copy yet in this attempt. Always none in a journal.
   std::optional<RoundPart> part{};
   bool operator==(const KeptCopy&) const = default;
   template <class V>
@@ -264,8 +272,8 @@ struct KeptCopy {
   }
 };
 
-// The copies of the node's own ranks. Sent at once when anything but a `step` changes, else at most
-// once a second; omits ranks that have no complete copy anywhere at present.
+// The copies of the node's own ranks. Sent at once if anything but a `step` has changed, otherwise
+// at most once a second. Omits ranks that have no complete copy anywhere.
 struct CopiesKept {
   base::Attempt attempt;
   std::vector<KeptCopy> copies;

@@ -1,14 +1,14 @@
 #pragma once
-// Structs with a field list (base/core/fields.h) to bytes and back, in protobuf's wire format.
+// Converts structs with a field list (base/core/fields.h) to bytes and back, in protobuf's wire
+// format.
 //
 // One codec serves control messages and journal records, so a field is declared once. The bytes are
-// what protoc would write for docs/formats/robustrun.proto (proto3, except that defaults are
-// written too, so that a reader can tell "0" from "not sent by an older version"); unknown numbers
-// are skipped. protobuf's own coded streams do the parsing and its bounds checks.
-// Decoding never throws, never reads past the input, and bounds nesting and element counts
-// (wire/messages/limits.h). Integers and enums: varint (negative ones as 64-bit two's complement);
-// double: fixed64; std::string: bytes; Nanos: varint; nested struct: length-delimited;
-// vectors: one tagged element each, never packed.
+// those of the proto3 schema docs/formats/robustrun.proto, but default values are written too, so
+// that a reader can tell "0" from "not sent by an older version". Unknown numbers are skipped.
+// Decoding never throws, never reads past the input, and limits nesting and the number of fields
+// (kNestingMax, kFieldsMax). Integers and enums: varint (negative ones as 64-bit two's complement);
+// double: fixed64; std::string: bytes; Nanos: varint; nested struct: length-delimited; vectors: one
+// tagged element each, never packed.
 
 #include <concepts>
 #include <cstdint>
@@ -38,17 +38,18 @@ class FieldWriter {
   std::string& out_;
 };
 
-// Holds the last value of each number found in one message; for list members, all values.
+// Fills the members of a struct from one message: a list gets all values of its number, any other
+// member the last value.
 class FieldReader {
  public:
-  // Splits `bytes` into fields; kCorrupt when they are not a valid message, kLimit when it is too
-  // large or nested too deep.
+  // Splits `bytes` into fields, which refer to `bytes`. kCorrupt: not a valid message; kLimit: too
+  // large, too many fields, or nested too deep. `depth`: 0 for an outermost message.
   [[nodiscard]] base::Status parse(std::string_view bytes, int depth = 0);
 
   template <class T>
   void operator()(int number, const char* name, T& value);
 
-  // The first error met while filling members (a corrupt nested message).
+  // The first error met while members were filled (a corrupt nested message).
   [[nodiscard]] const base::Status& status() const { return status_; }
 
  private:

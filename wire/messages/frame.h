@@ -1,10 +1,11 @@
 #pragma once
-// Messages to frames and back: pure, no I/O.
+// Converts messages to frames and back. Pure.
 //
-// A frame is  u32 payload length | u8 kind | u8 flags | u16 reserved (0) | payload,  little
-// endian, payload at most kFrameBytesMax. A message larger than that is cut into frames of the
-// same kind, all but the last with kFlagMore. Written out in docs/formats/wire.md.
-// An unknown kind is a protocol error: both ends agreed on a version in Hello and Welcome.
+// A frame, little-endian (docs/formats/wire.md):
+//   u32 payload length | u8 kind | u8 flags | u16 reserved (0) | payload of at most kFrameBytesMax
+// A message with a larger payload is cut into frames of the same kind, all but the last with
+// kFlagMore. An unknown kind is a protocol error: both ends agreed on a version in Hello and
+// Welcome.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,11 +31,11 @@ base::Status append_frames(const Message& message, std::string& out);
 // Takes bytes as they arrive and returns whole messages, in order.
 class FrameReader {
  public:
-  // Refuses messages (and so frames) above `size` bytes with kLimit; initially kMessageBytesMax.
+  // From now on, next() refuses messages above `size` bytes (kLimit). Initially kMessageBytesMax.
   void limit_messages(std::size_t size) { message_bytes_max_ = size; }
-  // Provides at least `size` bytes at the end of the buffer for a read(2) into it; commit() then
-  // says how many came. The span is valid until the next call of prepare(), commit(), feed() or
-  // release_if_empty().
+  // Provides at least `size` bytes at the end of the buffer, for a read(2) into them. The caller
+  // then tells commit() how many bytes came. The span is valid until the next call of prepare(),
+  // commit(), feed() or release_if_empty().
   [[nodiscard]] std::span<char> prepare(std::size_t size);
   void commit(std::size_t size);
   void feed(std::string_view bytes);

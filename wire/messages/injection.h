@@ -35,15 +35,15 @@ enum class FaultKind : std::uint8_t {
 struct FaultRow {
   enum class Target : std::uint8_t { kRank, kNode, kSupervisor };
   FaultKind kind = FaultKind::kKill;
-  std::string_view name;        // on the command line and in the worker's order file
+  std::string_view name;        // as on the command line and in the worker's order file
   Target target = Target::kRank;
   bool lasts = false;           // takes a duration
-  base::Nanos duration{};       // default for a kind that lasts; 0: until the end
-  bool in_python = false;       // done by the worker's boot module
+  base::Nanos duration{};       // default for a kind that lasts; 0: without end
+  bool in_python = false;       // the worker's boot module causes the fault, not the agent
   std::string_view help;
 };
 
-[[nodiscard]] std::span<const FaultRow> fault_rows();   // by FaultKind
+[[nodiscard]] std::span<const FaultRow> fault_rows();   // in the order of FaultKind
 // nullptr when the number or name is unknown.
 [[nodiscard]] const FaultRow* find_fault(FaultKind kind);
 [[nodiscard]] const FaultRow* find_fault(std::string_view name);
@@ -51,11 +51,11 @@ struct FaultRow {
 // Supervisor to agent; answered by Injected with the same id.
 struct Inject {
   std::uint64_t id = 0;
-  base::Attempt attempt;                         // with local_rank: the worker to hit
+  base::Attempt attempt;                         // with `local_rank`: the worker to hit
   FaultKind kind = FaultKind::kKill;
   std::optional<base::LocalRank> local_rank;     // for kinds that hit a rank
-  base::Nanos duration{};                        // 0: until the end, or unused
-  base::Nanos delay{};                           // kNetDelay: of each message
+  base::Nanos duration{};                        // 0: without end, or the kind does not last
+  base::Nanos delay{};                           // kNetDelay: added to each message
   template <class V>
   void fields(V& v) {
     v(1, "id", id);
@@ -67,7 +67,7 @@ struct Inject {
   }
 };
 
-// Agent to supervisor. Sent before a fault that would prevent sending it.
+// Agent to supervisor. If the fault would prevent sending it, it is sent before the fault.
 struct Injected {
   std::uint64_t id = 0;
   std::int32_t pid = 0;     // process that was hit; 0: none

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the wire room.
+// Every limit of wire/.
 
 #include <chrono>
 #include <cstddef>
@@ -15,24 +15,26 @@ inline constexpr std::size_t kFieldsMax = std::size_t{1} << 20;  // fields in on
 inline constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kReadTurnBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kWriteTurnBytes = std::size_t{1} << 20;
-// Senders of much data on a channel (worker output) pause when more than the first is queued, and
-// resume below the second.
+// Senders of much data on a channel (worker output) pause above kCongestedBytes of queued data, and
+// resume below kDrainedBytes.
 inline constexpr std::size_t kCongestedBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kDrainedBytes = kCongestedBytes / 2;
-// What an idle channel keeps of a send buffer that had grown.
+// An idle channel releases send buffers that are larger than this.
 inline constexpr std::size_t kIdleBufferBytes = std::size_t{64} << 10;
 // A send queue above this closes the channel: the peer does not read.
 inline constexpr std::size_t kSendQueueBytesMax = std::size_t{64} << 20;
-// How long close() continues to write its queue and to wait until the peer has received it.
+// How long a channel's close() continues to write its queue, and waits for the peer's end.
 inline constexpr std::chrono::milliseconds kCloseLinger{1000};
 
-// The first message of an unidentified peer.
+// The first message of a peer that has not identified itself, and the bytes per read from it.
 inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
-// Connections of unidentified peers; further ones wait (wire/net/bounded_listener.h).
+// Connections of peers that have not identified themselves; further ones wait
+// (wire/net/bounded_listener.h).
 inline constexpr std::size_t kHandshakesMax = 256;
-// Places for connections from addresses of admitted or expected agents; how many other connections
-// may wait for a place; how many addresses are remembered.
+// A listener has kKnownHandshakesMax places for connections from addresses of admitted or expected
+// agents. At most kWaitingStrangersMax other connections wait for a place. The listener remembers
+// at most kKnownAddressesMax addresses.
 inline constexpr std::size_t kKnownHandshakesMax = 64;
 inline constexpr std::size_t kWaitingStrangersMax = 512;
 inline constexpr std::size_t kKnownAddressesMax = 65'536;
@@ -40,37 +42,37 @@ inline constexpr std::size_t kKnownAddressesMax = 65'536;
 // it (an agent may be slow).
 inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
 inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
-// The same at rank 0's store, and for bulk data and preflight calls: how long an unidentified peer
-// keeps its place while others wait.
+// How long an unidentified peer keeps its place while others wait: at rank 0's store, and for bulk
+// data and preflight calls.
 inline constexpr std::chrono::milliseconds kSlotPatience{2000};
 inline constexpr std::size_t kNodeAddressesMax = 64;  // of one node, in Hello
-// Addresses in StartWorkers that may use rank 0's store. If there are more, none are sent, and the
-// store accepts every address.
+// Addresses in StartWorkers from which rank 0's store may be used. If there are more, StartWorkers
+// has none, and the store accepts every address.
 inline constexpr std::size_t kStoreClientsMax = 65536;
 inline constexpr int kListenBacklog = 4096;
 // Connections that a listener accepts before other handlers of the loop get a turn.
 inline constexpr int kAcceptsPerTurn = 32;
 // As kAcceptsPerTurn, for a listener that keeps places for known peers. It accepts more, because
-// strangers may be ahead of a known peer in the kernel's queue, and all handshakes of those already
-// accepted may take a step between two turns.
+// many strangers may be ahead of a known peer in the kernel's queue, and between two turns all
+// pending handshakes may need the loop.
 inline constexpr int kAcceptsPerTurnOfMany = 512;
-// TCP's part of reaching an endpoint; then TLS and the first exchange.
+// To reach an endpoint: kConnectMax for TCP, then kHandshakeMax for TLS and the first exchange.
 inline constexpr std::chrono::milliseconds kConnectMax{3000};
 inline constexpr std::chrono::milliseconds kHandshakeMax{10000};
 // Pause before accepting again when descriptors or memory have run out.
 inline constexpr std::chrono::milliseconds kAcceptRetry{100};
-// Dialer::answer(): connections that other hosts have opened to this agent, and of which it is not
-// known yet whether its supervisor is at the other end.
+// Dialer::answer(): connections that other hosts have opened to this agent, while it checks whether
+// its supervisor is at the other end.
 inline constexpr std::size_t kAnswersMax = 8;
 inline constexpr int kRefusalLinesPerMinute = 10;
 inline constexpr std::size_t kRefusalTextBytesMax = 300;
-// A peer whose kernel acknowledges nothing for this long is dead; so is one that answers no probe
-// of an idle connection.
+// A peer is dead if its kernel acknowledges no data for kTcpUserTimeout. An idle connection is
+// probed after kKeepaliveIdleS seconds, and then every kKeepaliveIntervalS seconds.
 inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
 inline constexpr int kKeepaliveIdleS = 10;
 inline constexpr int kKeepaliveIntervalS = 5;
 
-// Texts of one health finding; both sides cut longer ones.
+// Texts of NodeHealth; both sides cut longer ones.
 inline constexpr std::size_t kHealthSubjectBytesMax = 128;
 inline constexpr std::size_t kHealthLineBytesMax = 512;
 
@@ -84,7 +86,7 @@ inline constexpr std::size_t kMovedPathBytesMax = 4096;  // of CheckpointMoved; 
 // A list of modules that workers import (torch: 50 KB); longer ones are not sent.
 inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
-// Calls between peers during a preflight check.
+// Calls between peers during a preflight check: connections whose peers have not proved themselves.
 inline constexpr std::size_t kPeerPendingMax = 256;  // further ones wait in the kernel's queue
 // How long a peer may take to prove itself.
 inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};
@@ -96,13 +98,14 @@ inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until 
 inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
 // A stream on which no byte moves in either direction for this long is closed.
 inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};
-inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // between checks for hang_up()
+// how often a waiting stream checks for hang_up()
+inline constexpr std::chrono::milliseconds kBulkLookEvery{100};
 // After a pause, a sender may catch up on this much time (pace.h).
 inline constexpr std::chrono::milliseconds kBulkBurst{20};
 
-// Blocks that nodes pass on to each other.
+// A block that nodes pass on to each other.
 inline constexpr std::uint32_t kBlockBytesMax = std::uint32_t{128} << 10;
-// Peers in one list: 40 KiB for every node, however large the run.
+// Peers in one BlockPeers list: 40 KiB for every node, however large the run.
 inline constexpr std::size_t kBlockPeersMax = 1024;
 
 inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line

@@ -1,13 +1,13 @@
 #pragma once
-// Everything that a supervisor and an agent send each other: one variant.
+// All messages between a supervisor and an agent, as one variant.
 //
 // The structs are in orders.h (supervisor to agent), reports.h (agent to supervisor) and facts.h
 // (reports that the supervisor journals unchanged). Other topics have their own headers:
 // enrolment.h (start of a connection), injection.h (faults on purpose), preflight.h (the check
 // before a run), observation.h (collectives), replay.h, stages.h (of a start), standby.h (standby
-// workers of spare nodes), checkpoint_note.h and peer_copies.h (checkpoints), and
-// block_peers.h (blocks). docs/formats/robustrun.proto is generated from them.
-// Strings are bytes: arguments, paths and output need not be UTF-8.
+// workers of spare nodes), checkpoint_note.h and peer_copies.h (checkpoints), and block_peers.h
+// (blocks). docs/formats/robustrun.proto is generated from these structs. Strings are bytes:
+// arguments, paths and output need not be UTF-8.
 
 #include <variant>
 
@@ -27,7 +27,7 @@
 
 namespace robustrun::wire {
 
-// Both ways, as the last message: an end without it is a lost connection.
+// Both ways, as the last message. If a connection ends without Bye, it was lost.
 struct Bye {
   template <class V>
   void fields(V&) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Texts of NodeHealth (facts.h), which an agent sends while it watches its machine
-// (agent/health/watch.h), if its template says `health`.
+// Texts of NodeHealth (facts.h). An agent sends NodeHealth while it watches its machine
+// (agent/health/watch.h), if WorkerTemplate::health is set.
 //
 // An agent reports what it saw, never what should be done about it.
 
@@ -12,7 +12,8 @@
 
 namespace robustrun::wire {
 
-// printable() of base/core/text.h, cut to `bytes_max` bytes between characters.
+// Makes `bytes` printable (base/core/text.h) and cuts the result to `bytes_max` bytes, between
+// characters.
 [[nodiscard]] std::string short_text(std::string_view bytes, std::size_t bytes_max);
 
 }  // namespace robustrun::wire

@@ -1,9 +1,10 @@
 #pragma once
-// What agents report about their workers' collectives: one line per communicator and second while
-// all is well, everything after a suspicion.
+// Agents' reports about their workers' collectives: progress, at most once a second, and full
+// snapshots when the supervisor asks for them after a suspicion.
 //
 // Snapshots travel as bytes of tracer::RankSnapshot, in the codec of these messages
-// (field_codec.h); this room does not interpret them. docs/formats/robustrun.proto has the same.
+// (field_codec.h); this room does not interpret them. docs/formats/robustrun.proto has the messages
+// in protobuf's schema language.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,7 @@ namespace robustrun::wire {
 
 // A worker's progress in one communicator.
 struct CommunicatorProgress {
-  std::uint64_t comm = 0;  // its key
+  std::uint64_t comm = 0;  // the communicator's key
   std::uint64_t entered = 0;  // collectives
   std::uint64_t done = 0;  // collectives
   base::Nanos head_age{};  // of the oldest unfinished operation; 0: none
@@ -31,7 +32,8 @@ struct CommunicatorProgress {
 };
 
 // Agent to supervisor, at most once a second per worker: all of the worker's communicators, if one
-// of them has moved. Once also, perhaps with none, when torch's Flight Recorder first answers.
+// of them has made progress. Also sent once when torch's Flight Recorder first answers, perhaps
+// without communicators.
 struct CollectiveProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -44,17 +46,17 @@ struct CollectiveProgress {
   }
 };
 
-// What a worker's collectives of one kind and size moved on one communicator since its previous
-// report. Bandwidth is bytes / busy.
+// The data that a worker's collectives of one kind and size moved on one communicator since the
+// worker's previous report. Bandwidth is bytes / busy.
 struct Moved {
   std::uint64_t comm = 0;
-  std::uint32_t size = 0;  // members; 0: unknown
+  std::uint32_t size = 0;  // members of the communicator; 0: unknown
   std::uint8_t kind = 0;  // tracer::OpKind
-  std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes of one < 2^size_bits; 0: no bytes
+  std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes of one collective < 2^size_bits; 0: none
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // as nccl-tests counts them
   base::Nanos busy{};
-  bool has_fallen = false;  // now it is slower than usual
+  bool has_fallen = false;  // the bandwidth is now lower than usual
   template <class V>
   void fields(V& v) {
     v(1, "comm", comm);
@@ -77,13 +79,13 @@ struct CommunicatorName {
   }
 };
 
-// Agent to supervisor, every few seconds per worker that uses NCCL, and at once when something has
-// become slower: the rows that took most of the time.
+// Agent to supervisor, every few seconds per worker that uses NCCL, and at once when a bandwidth
+// has fallen: the collectives that took most of the time.
 struct BandwidthReport {
   base::Attempt attempt;
   base::LocalRank local_rank;
   std::vector<Moved> moved;
-  std::vector<CommunicatorName> names;  // only in some reports
+  std::vector<CommunicatorName> names;  // not in every report
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -93,8 +95,9 @@ struct BandwidthReport {
   }
 };
 
-// Agent to supervisor: a worker waits in an operation longer than its history explains. Sent once
-// when that begins, and once more, with `over`, if the operation finishes after all.
+// Agent to supervisor: a worker waits in an operation longer than the operation's history explains.
+// Sent once when the wait becomes too long, and once more, with `over`, if the operation finishes
+// after all.
 struct Overdue {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -115,17 +118,17 @@ struct Overdue {
   }
 };
 
-// Supervisor to agent: report what your workers are doing. Answered, within `within`, by one
-// Observed per worker of the attempt; with `evidence` they include what can be seen from outside
-// the worker.
+// Supervisor to agent: report what your workers are doing. The agent answers within `within`, by
+// one Observed per worker of the attempt. With `evidence`, the answers include what can be seen
+// from outside the workers.
 struct Observe {
   std::uint64_t number = 0;
   base::Attempt attempt;
   bool evidence = false;
   base::Nanos within{};
   bool ras = false;  // also query NCCL's RAS once: answered by RasAnswer
-  // Look only at what this worker uses (processor, memory, GPUs): answered only by its Observed.
-  // An older agent ignores this member: it answers for all workers, and not what they use.
+  // If set: report only how much processor, memory and GPU this worker uses. One Observed answers.
+  // An older agent ignores this member and answers for all workers as usual.
   std::optional<base::LocalRank> use_of{};
   template <class V>
   void fields(V& v) {
@@ -142,8 +145,8 @@ struct Observed {
   std::uint64_t number = 0;
   base::Attempt attempt;
   base::LocalRank local_rank;
-  std::uint32_t workers = 0;  // number of answers of this node: one per worker; 1 for use_of
-  std::string snapshot;  // tracer::RankSnapshot; its rank and node are not trusted
+  std::uint32_t workers = 0;  // number of this node's answers: one per worker; 1 for `use_of`
+  std::string snapshot;  // tracer::RankSnapshot; the supervisor ignores the rank and node in it
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -154,12 +157,14 @@ struct Observed {
   }
 };
 
+// The report of RAS, NCCL's own diagnostic service (`ras` in Observe).
 struct RasAnswer {
   std::uint64_t number = 0;
   base::Attempt attempt;
-  std::string report;  // as RAS wrote it; empty: none
+  std::string report;  // as RAS wrote it; empty: no report
   std::string missing;  // why there is no report; both empty: no worker here uses NCCL
-  bool is_shared = false;  // its address was not chosen for this attempt: another job may answer
+  // RAS was asked at an address not chosen for this attempt, so another job may have answered
+  bool is_shared = false;
   template <class V>
   void fields(V& v) {
     v(1, "number", number);

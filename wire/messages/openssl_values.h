@@ -1,7 +1,9 @@
 #pragma once
-// Owners for OpenSSL's objects, PEM in and out, and its errors as ours. Private to wire/.
+// Owners for OpenSSL's objects, conversions from and to PEM, and OpenSSL's errors as base::Error.
+// Private to wire/.
 //
-// Input may come from anyone: sizes are checked first, and no passphrase is ever asked for.
+// PEM may come from anyone: its size is checked first (kPemBytesMax), and no passphrase is ever
+// asked for.
 
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -31,8 +33,8 @@ using BioPtr = std::unique_ptr<BIO, OpensslFree<BIO_free_all>>;
 using ContextPtr = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
 
-// Must be called before any other use of OpenSSL: keeps configuration files of the machine from
-// changing our behaviour. Further calls have no effect.
+// Initialises OpenSSL without the machine's configuration files, which could change its behaviour.
+// Must be called before any other use of OpenSSL; further calls have no effect.
 void start_openssl();
 
 // The newest entry of OpenSSL's error queue, in words; empties the queue.
@@ -47,12 +49,14 @@ void start_openssl();
 [[nodiscard]] base::Result<std::string> to_pem(X509& certificate);
 [[nodiscard]] base::Result<std::string> to_pem(X509_REQ& request);
 
-// SHA-256 of the DER form, 32 raw bytes; empty when that form cannot be made.
+// SHA-256 of the DER form, 32 raw bytes; empty if OpenSSL fails.
 [[nodiscard]] std::string fingerprint_of(const X509& certificate);
-// The SAN URI; nullopt unless there is exactly one.
+// The URI in the certificate's subject alternative name (SAN). nullopt: the SAN is not exactly one
+// URI.
 [[nodiscard]] std::optional<std::string> uri_of(const X509& certificate);
 [[nodiscard]] bool is_p256(const EVP_PKEY& key);
 
+// 32 raw bytes.
 [[nodiscard]] std::string sha256(std::string_view bytes);
 // HMAC-SHA256, 32 raw bytes.
 [[nodiscard]] std::string hmac(const std::string& secret, const std::string& bytes);

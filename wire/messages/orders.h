@@ -1,9 +1,10 @@
 #pragma once
-// Orders of a supervisor to an agent, as plain structs.
+// Orders of a supervisor to an agent.
 //
-// Orders about workers carry their attempt. StartWorkers begins a new one, and starts nothing if it
-// is repeated; StopWorkers and SignalWorkers do nothing to workers of another attempt. The same in
-// protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
+// Orders about workers carry their attempt. StartWorkers begins a new attempt; a repeated
+// StartWorkers starts nothing. StopWorkers and SignalWorkers do nothing to workers of another
+// attempt. docs/formats/robustrun.proto has the messages in protobuf's schema language. Field
+// numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -18,17 +19,19 @@
 
 namespace robustrun::wire {
 
-// First message to an agent, in answer to its Hello. Times of 0: the agent is not remote.
+// First message to an agent, in answer to its Hello.
 struct Welcome {
   std::uint32_t protocol = kProtocolVersion;
   base::NodeId node;
   base::Generation generation;
   WorkerTemplate workers;
-  base::Nanos heartbeat_interval = std::chrono::seconds(1);  // both ways
-  base::Nanos silence_max{};  // without a message: the agent then takes the connection for broken
-  base::Nanos orphan_grace{};  // how long workers may continue without a supervisor
+  base::Nanos heartbeat_interval = std::chrono::seconds(1);  // of Heartbeat, both ways
+  // after so long without a message, the agent takes the connection for broken; 0: no limit
+  base::Nanos silence_max{};
+  // how long workers may continue without a supervisor; 0 in a run on one machine
+  base::Nanos orphan_grace{};
   std::uint32_t incarnation = 1;  // of the supervisor; higher after each takeover of the run
-  std::vector<std::string> endpoints{};  // where the supervisor listens; empty: as before
+  std::vector<std::string> endpoints{};  // where the supervisor listens; empty: unchanged
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -53,14 +56,15 @@ struct ReservePort {
   }
 };
 
-// Values that replace those of WorkerTemplate (`robustrun update`).
+// What `robustrun update` changes: values that replace those of WorkerTemplate.
 struct WorkerVersion {
   std::uint32_t number = 0;
-  std::vector<std::string> environment{};  // NAME=VALUE
-  std::vector<std::string> unset{};  // names
+  std::vector<std::string> environment{};  // NAME=VALUE, added or replaced
+  std::vector<std::string> unset{};  // names of variables to remove
   std::string program{};  // absolute path of the script, within code_directory
   std::string code_directory{};  // absolute; empty: the template's program
-  // Of the code (base/io/code_tree.h); if the code on the node has another digest, nothing starts.
+  // Digest of the code (base/io/code_tree.h). If the code on the node has another digest, nothing
+  // starts.
   std::string code_digest{};
   bool has_arguments = false;  // `arguments` replace the template's
   std::vector<std::string> arguments{};
@@ -85,21 +89,22 @@ struct StartWorkers {
   std::uint32_t world_size = 1;
   std::string master_addr;
   std::uint32_t master_port = 0;
-  std::optional<WorkerVersion> version{};  // none: all as in the template
-  // Incarnation of the supervisor that ordered the attempt, also when another one repeats the
+  std::optional<WorkerVersion> version{};  // none: all values are the template's
+  // Incarnation of the supervisor that ordered the attempt, even if a later supervisor repeats the
   // order; 0: unknown.
   std::uint32_t ordered_by = 0;
-  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait, at
-  // most 50 s, before they load or save (worker-socket.md), until the order is repeated without
-  // this flag.
+  // Copies of earlier workers are still being saved, here or on another node. The new workers wait
+  // before they load or save, at most 50 s, until the order is repeated without this flag
+  // (docs/formats/worker-socket.md).
   bool saving = false;
-  // Counted restarts so far, without membership changes and infrastructure faults. None: an older
-  // supervisor, which does not send it.
+  // Restarts so far that count against --max-restarts, so without membership changes and
+  // infrastructure faults. None: the supervisor's version does not send it.
   std::optional<std::uint32_t> restarts{};
-  // To the node of rank 0: the addresses of the other nodes, whose ranks may use its store. Empty:
-  // there are none, not all are known, or they are too many (kStoreClientsMax).
+  // Only for the node of rank 0: the addresses of the other nodes, whose ranks may use rank 0's
+  // store. Empty: there are no other nodes, some address is unknown, or there are more than
+  // kStoreClientsMax.
   std::vector<std::string> store_clients{};
-  // Attempts of two supervisors may have the same number: the later supervisor's are newer.
+  // Attempts of two supervisors may have the same number; those of the later supervisor are newer.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
     const bool are_of_two =
         ordered_by != 0 && other.ordered_by != 0 && ordered_by != other.ordered_by;
@@ -126,15 +131,17 @@ struct StartWorkers {
   }
 };
 
-// Signals every living worker's process group and sends SIGKILL to the whole tree after `grace`;
-// answered by WorkersGone. Repeating it with a shorter grace shortens the wait.
+// Signals the process group of every living worker, and after `grace` sends SIGKILL to the worker's
+// whole process tree. Answered by WorkersGone. A repeated order with a shorter `grace` shortens the
+// wait.
 struct StopWorkers {
   base::Attempt attempt;
   std::int32_t signal = 15;
   base::Nanos grace{};
   StopReason reason = StopReason::kStop;
-  // All workers are alive and could continue: those that announced that they save before a stop
-  // (worker-socket.md, save_on_stop) get no signal, only the reason and the deadline.
+  // Workers that announced that they save before a stop (save_on_stop in
+  // docs/formats/worker-socket.md) get no signal, only the reason and the deadline. Set if all
+  // workers are alive and could continue.
   bool save_first = false;
   template <class V>
   void fields(V& v) {
@@ -157,7 +164,7 @@ struct SignalWorkers {
   }
 };
 
-// The run is over: the agent kills what is left, answers Bye and exits.
+// The run is over: the agent kills the processes that are left, answers Bye and exits.
 struct Dismiss {
   std::int32_t exit_code = 0;  // the run's
   template <class V>
@@ -166,11 +173,11 @@ struct Dismiss {
   }
 };
 
-// Ends the run. From `robustrun stop` on another machine: the only message of its connection,
-// answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a
-// run, or the agent of a run on one machine got such a signal. In a run on one machine the
-// supervisor acknowledges an agent's StopRun by sending it back, even if the run does not end: then
-// the agent need not stop the workers by itself.
+// Ends the run. `robustrun stop` on another machine sends it as the only message of its connection,
+// and gets Bye or Refused. An agent sends it when a worker has sent its parent a signal that stops
+// a run, or, in a run on one machine, when the agent itself got such a signal. In a run on one
+// machine the supervisor sends StopRun back as an acknowledgement, even if the run does not end;
+// the agent then need not stop the workers by itself.
 struct StopRun {
   std::int32_t signal = 15;
   std::optional<base::Nanos> grace{};  // none: the grace that the run was started with

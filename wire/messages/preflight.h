@@ -1,15 +1,15 @@
 #pragma once
-// The preflight check of a node, as orders and answers.
+// The preflight check of a node: orders of the supervisor and answers of the agent.
 //
 //   supervisor                         agent
 //   CheckNode     →   opens a listener for its peers; ← CheckReady; starts to examine its machine
 //   ReachPeers    →   calls the peers in the order; ← NodeChecked, when both are done
 //   MeasurePeers  →   computes, exchanges with some peers; ← PeersMeasured    (full; each round)
 //   EndCheck      →   closes the listener
-// All messages of a check carry its number; an agent answers only the newest check. The first two
-// orders may come twice: an answer that was sent already is then sent again. peer_proof.h says how
-// peers call each other; docs/formats/robustrun.proto has the messages in protobuf's schema
-// language.
+// MeasurePeers is only part of a full check, and comes once per round. All messages carry the
+// check's number; an agent answers only the newest check. If CheckNode or ReachPeers comes twice,
+// an answer that was already sent is sent again. wire/tls/peer_proof.h says how peers call each
+// other; docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
 #include <string>
@@ -23,10 +23,10 @@ namespace robustrun::wire {
 
 struct CheckNode {
   std::uint64_t check = 0;
-  bool full = false;       // finds versions by importing, which may take a minute
-  std::string address;     // of the data interface, to listen on; empty: do not listen
-  std::string nonce;       // the shared secret that peers prove to each other
-  bool gpus = false;       // tests the GPUs under load; nothing else may need them meanwhile
+  bool full = false;  // finds versions of libraries by importing them, which may take a minute
+  std::string address;  // of the data interface, to listen on; empty: do not listen
+  std::string nonce;  // the secret that peers prove to each other that they know
+  bool gpus = false;  // tests the GPUs under load; nothing else may use them meanwhile
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -37,12 +37,12 @@ struct CheckNode {
   }
 };
 
-// Sent at once, so that the time between CheckNode and CheckReady is only that of the messages.
+// Sent at once, so that the supervisor can compare its clock with `wall_time`.
 struct CheckReady {
   std::uint64_t check = 0;
-  std::uint32_t port = 0;     // of the listener; 0: none
-  std::string error;          // why there is no listener
-  base::Nanos wall_time{};    // Unix time here
+  std::uint32_t port = 0;  // of the listener; 0: none
+  std::string error;  // why there is no listener
+  base::Nanos wall_time{};  // Unix time on the agent's machine
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -54,7 +54,7 @@ struct CheckReady {
 
 struct Peer {
   base::NodeId node;
-  std::string address;   // numeric
+  std::string address;  // numeric
   std::uint32_t port = 0;
   template <class V>
   void fields(V& v) {
@@ -66,7 +66,7 @@ struct Peer {
 
 struct ReachPeers {
   std::uint64_t check = 0;
-  std::vector<Peer> peers;   // called in this order, several at a time
+  std::vector<Peer> peers;  // called in this order, several at a time
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -77,9 +77,8 @@ struct ReachPeers {
 struct NodeChecked {
   std::uint64_t check = 0;
   base::NodeFacts facts;
-  std::vector<base::Unreached> unreached;   // of the peers
-  // Peers that began to call this node and never got our answer; only those that are in
-  // `unreached`, too.
+  std::vector<base::Unreached> unreached;  // of the peers
+  // Those of `unreached` that began to call this node but never got its answer.
   std::vector<base::NodeId> half_heard;
   template <class V>
   void fields(V& v) {
@@ -108,7 +107,7 @@ struct PeersMeasured {
   std::uint64_t check = 0;
   std::uint32_t round = 0;
   base::Nanos compute{};  // time for a fixed piece of work
-  double bytes_per_second = 0;  // received, in the best exchange of the round; 0: none
+  double bytes_per_second = 0;  // of data received in the round's best exchange; 0: no exchange
   template <class V>
   void fields(V& v) {
     v(1, "check", check);

@@ -1,13 +1,14 @@
 #pragma once
-// A replay on groups of nodes, as orders and answers (its purpose:
-// supervisor/core/types/replay_plan.h).
+// A replay: groups of nodes run a test program, so that a machine that computes wrongly is found
+// (supervisor/core/types/replay_plan.h). Orders of the supervisor and answers of the agent.
 //
 //   supervisor                         agent
 //   ReservePort   →   to a group's first node: a port for the group; ← PortReserved
 //   ReplayNode    →   starts the program once per slot; ← NodeReplayed at its end
 //   EndReplay     →   kills what is left of it
-// An order with another number ends what is under way. A repeated order starts nothing again, and
-// is answered again. docs/formats/robustrun.proto has the messages in protobuf's schema language.
+// An order with another number ends the replay that is under way. A repeated order starts nothing,
+// and is answered again. docs/formats/robustrun.proto has the messages in protobuf's schema
+// language.
 
 #include <cstdint>
 #include <string>
@@ -20,7 +21,7 @@ namespace robustrun::wire {
 
 struct ReplayNode {
   std::uint64_t replay = 0;
-  base::Nanos limit{};  // the program is then killed and counts as failed
+  base::Nanos limit{};  // after this time the program is killed and counts as failed
   std::vector<std::string> command{};  // argv; empty: robustrun's alignment test
   std::vector<WorkerSlot> slots;  // ranks within the node's group
   std::uint32_t group_rank = 0;
@@ -50,10 +51,10 @@ struct NodeReplayed {
   };
   std::uint64_t replay = 0;
   Outcome outcome = Outcome::kNotRun;
-  // Of processes that the agent did not kill: nonzero exit codes, or minus the signal's number; at
+  // Nonzero exit codes, or minus the signal's number, of processes that the agent did not kill; at
   // most kReplayCodesMax (agent/node/limits.h).
   std::vector<std::int32_t> codes;
-  std::string why;  // empty if it passed
+  std::string why;  // why the program failed or did not run; empty if it passed
   template <class V>
   void fields(V& v) {
     v(1, "replay", replay);

@@ -1,9 +1,10 @@
 #pragma once
-// Reports of an agent to its supervisor, as plain structs (with worker_exit.h).
+// Reports of an agent to its supervisor (worker_exit.h has the one about a worker's end).
 //
-// Reports about workers, except Output, carry their attempt; a supervisor ignores reports of any
-// but the current one. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has the
-// same in protobuf's schema language; numbers are never reused.
+// Reports about workers, except Output, carry their attempt; a supervisor ignores reports of other
+// attempts than the current one. Times are CLOCK_MONOTONIC of the agent.
+// docs/formats/robustrun.proto has the messages in protobuf's schema language. Field numbers are
+// never reused.
 
 #include <cstdint>
 #include <optional>
@@ -18,22 +19,24 @@
 
 namespace robustrun::wire {
 
-// An agent's first message on every connection, except on one to enrol. When an agent reconnects
-// after a broken connection, its reports about starts and ends in `attempt` follow once more, since
-// any of them may have been lost.
+// An agent's first message on every connection except one for its enrolment. After a reconnection,
+// the agent sends its reports about starts and ends of workers in `attempt` once more, since any of
+// them may have been lost.
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string host;
   std::int32_t pid = 0;
   std::string address;  // numeric, of the interface that carries the connection or --iface
-  std::uint32_t slots = 0;  // workers this node offers; 0: the supervisor decides
-  std::optional<base::Attempt> attempt;  // of the workers that it has or had; none: new
-  base::Nanos at{};  // by the agent's clock
-  std::string listens{};  // numeric endpoint for a supervisor with an unknown address; empty: none
+  std::uint32_t slots = 0;  // workers that this node offers; 0: the supervisor decides
+  // attempt of the agent's workers, living or dead; none: no workers yet
+  std::optional<base::Attempt> attempt;
+  base::Nanos at{};  // now, by the agent's clock
+  // numeric endpoint where a later supervisor can reach the agent; empty: none
+  std::string listens{};
   std::string bulk{};  // numeric endpoint for its peers (wire/bulk/bulk_listener.h); empty: none
-  base::Nanos began{};  // start of its process, by the same clock; 0: unknown
-  std::uint32_t ordered_by = 0;  // of `attempt`, from StartWorkers; 0: unknown
-  // All addresses of this machine from which its workers may connect to others, at most
+  base::Nanos began{};  // start of the agent's process, by the same clock; 0: unknown
+  std::uint32_t ordered_by = 0;  // StartWorkers::ordered_by of `attempt`; 0: unknown
+  // All addresses from which this machine's workers may connect to other machines, at most
   // kNodeAddressesMax; empty: unknown.
   std::vector<std::string> addresses{};
   template <class V>
@@ -58,9 +61,10 @@ struct WorkerStarted {
   base::LocalRank local_rank;
   std::int32_t pid = 0;
   base::Nanos at{};
-  bool warm = false;  // it was a standby worker
-  std::uint32_t ordered_by = 0;  // from StartWorkers; 0: unknown
-  // Why no standby worker took this place in a restart; empty: one did, or none was expected.
+  bool warm = false;  // the worker was a standby worker
+  std::uint32_t ordered_by = 0;  // StartWorkers::ordered_by; 0: unknown
+  // Why no standby worker took this place in a restart. Empty: a standby worker did, or none was
+  // expected to.
   std::string cold{};
   template <class V>
   void fields(V& v) {
@@ -74,7 +78,7 @@ struct WorkerStarted {
   }
 };
 
-// The worker's program never ran. `what` names the stage, the object and the cause.
+// The worker's program never ran. `what`: the step that failed, its object and the cause, in words.
 struct WorkerStartFailed {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -89,7 +93,8 @@ struct WorkerStartFailed {
   }
 };
 
-// A change in a worker's progress record (tracer/progress_record.h), at most 10 a second.
+// A worker's progress record (tracer/progress_record.h), when it has changed, at most 10 times a
+// second.
 struct WorkerProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -99,13 +104,15 @@ struct WorkerProgress {
   std::optional<base::Nanos> first_step_at;
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
-  std::uint64_t lines = 0;  // lines of output that held a metric (WorkerTemplate::metrics)
-  // Steps of earlier processes, as the state of the worker's optimizer says; none: unknown.
+  std::uint64_t lines = 0;  // lines of output that contained a metric (WorkerTemplate::metrics)
+  // Steps of earlier processes, from the state of the worker's optimizer; none: unknown.
   std::optional<std::uint64_t> steps_before;
   std::uint64_t lines_read = 0;  // lines of output that were searched for metrics
-  base::Nanos data_waited{};  // time of all waits for training data that have ended
-  std::optional<base::Nanos> data_wait_since{};  // begin of the wait that lasts; none: no wait
-  std::string data_place{};  // what it waits for: "source web, /data/web-0.bin"; empty: unknown
+  base::Nanos data_waited{};  // total time of all waits for training data that have ended
+  // begin of the present wait for training data; none: no wait
+  std::optional<base::Nanos> data_wait_since{};
+  // what the worker waits for: "source web, /data/web-0.bin"; empty: unknown
+  std::string data_place{};
   std::uint64_t data_skipped = 0;  // records of text that the training skips (max_skips)
   template <class V>
   void fields(V& v) {
@@ -130,8 +137,9 @@ struct WorkerProgress {
 // Both ways.
 struct Heartbeat {
   std::uint64_t sequence = 0;
-  base::Nanos loop_lag{};  // how late the agent's loop sent it; 0 from a supervisor
-  base::Nanos at{};  // when it was sent, by the sender's clock
+  // how late the agent's event loop was in sending this; 0 from a supervisor
+  base::Nanos loop_lag{};
+  base::Nanos at{};  // time of sending, by the sender's clock
   template <class V>
   void fields(V& v) {
     v(1, "sequence", sequence);
@@ -142,7 +150,7 @@ struct Heartbeat {
 
 // A line for robustrun's own log, from the agent.
 struct Notice {
-  std::uint8_t level = 0;  // base/io/log.h
+  std::uint8_t level = 0;  // base::LogLevel (base/io/log.h)
   std::optional<base::Rank> rank;
   std::string text;
   template <class V>
@@ -153,7 +161,8 @@ struct Notice {
   }
 };
 
-// Captured output in whole lines, except with `partial` (the rest follows, or the stream ended).
+// Captured output of a worker, in whole lines. `partial`: the last line is incomplete; its rest
+// follows, or the stream has ended.
 struct Output {
   base::Rank rank;
   base::LocalRank local_rank;

@@ -1,7 +1,6 @@
 #pragma once
-// The stages of a start, as a node reports them once all its ranks have done a step or the attempt
-// has ended, and before that if the start takes minutes. docs/startup.md says what belongs to each
-// stage; docs/formats/robustrun.proto has the same.
+// Reports about the stages of a start. docs/startup.md says what belongs to each stage;
+// docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +14,9 @@ namespace robustrun::wire {
 
 using StageTime = StageTimeOf<base::LocalRank>;
 
-// Agent to supervisor; a later report of the same attempt replaces it.
+// Agent to supervisor: the stages of the node's start, once all its ranks have done a step or the
+// attempt has ended, and before that if the start takes minutes. A later report of the same attempt
+// replaces an earlier one.
 struct NodeStages {
   base::Attempt attempt;
   std::vector<StageTime> stages;
@@ -28,11 +29,11 @@ struct NodeStages {
 
 // Where one rank of a node is in its start.
 struct RankStage {
-  // The stage under way, or the last one that is over. None: the rank has not begun.
+  // The stage under way, or the last stage that is over. None: the rank has not begun.
   std::optional<StageName> stage{};
-  base::Nanos since{};  // the node's clock: the stage's begin, or its end if it is over
+  base::Nanos since{};  // the stage's begin or, with `is_over`, its end; by the node's clock
   bool is_over = false;
-  bool called_group = false;  // it has called init_process_group
+  bool called_group = false;  // the rank has called init_process_group
   bool operator==(const RankStage&) const = default;
   template <class V>
   void fields(V& v) {
@@ -44,16 +45,17 @@ struct RankStage {
 };
 
 // Agent to supervisor, in runs with WorkerTemplate::stages: the current stage of the node's start.
-// Sent when it has changed, at most once a second (the end of the start: at once), and on every new
-// connection. Only for display; the NodeStages that follow are authoritative.
+// Sent when the stage has changed, at most once a second (the end of the start: at once), and on
+// every new connection. Only for display; NodeStages follows with the final times.
 struct StageNews {
   base::Attempt attempt;
-  // A worker's stage is that of the rank which is furthest behind. None: the start is over, or
+  // A stage of workers is that of the rank which is furthest behind. None: the start is over, or
   // between two stages.
   std::optional<StageName> stage{};
-  base::Nanos since{};  // the node's clock
-  std::optional<base::LocalRank> rank{};  // that rank, for a worker's stage
-  std::vector<RankStage> ranks{};  // by local rank; ranks beyond its end have not begun
+  base::Nanos since{};  // begin of `stage`, by the node's clock
+  // the rank which is furthest behind, for a stage of workers
+  std::optional<base::LocalRank> rank{};
+  std::vector<RankStage> ranks{};  // by local rank; ranks beyond the vector's end have not begun
   bool operator==(const StageNews&) const = default;
   template <class V>
   void fields(V& v) {

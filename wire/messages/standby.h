@@ -1,7 +1,7 @@
 #pragma once
-// Standby workers of nodes that have had no workers yet: the modules that another node's workers
-// have imported, and the order to keep interpreters that have imported them, too
-// (agent/standby/planned_standbys.h).
+// Standby workers on nodes that have had no workers yet (agent/standby/planned_standbys.h). Another
+// node reports the modules that its workers have imported, and the supervisor orders standby
+// workers that import the same modules.
 
 #include <string>
 
@@ -10,12 +10,12 @@
 
 namespace robustrun::wire {
 
-// Agent to supervisor, from the last node of the group, for an attempt whose workers there had a
-// cold start, or began with the list of an earlier run. The list has the format of
-// docs/formats/standby.md, at most kModulesBytesMax.
+// Agent to supervisor: the modules that the node's workers have imported. Only from the last node
+// of the group, for an attempt whose workers there had a cold start or began with the list of an
+// earlier run.
 struct StandbyModules {
   base::Attempt attempt;
-  std::string list;
+  std::string list;  // format: docs/formats/standby.md; at most kModulesBytesMax
   bool is_of_earlier_run = false;
   template <class V>
   void fields(V& v) {
@@ -25,11 +25,11 @@ struct StandbyModules {
   }
 };
 
-// Supervisor to the agent of a node without workers: keep standby workers for what `like` would
-// start, whatever their ranks will be. A repeated order has no further effect.
+// Supervisor to the agent of a node without workers: keep standby workers for the workers that
+// `like` would start, whatever their ranks will be. A repeated order has no further effect.
 struct KeepStandbys {
   StartWorkers like;
-  std::string list;  // empty: keep none, and end those that exist
+  std::string list;  // as in StandbyModules; empty: keep no standby workers, and end existing ones
   template <class V>
   void fields(V& v) {
     v(1, "like", like);

@@ -1,8 +1,8 @@
 #pragma once
 // The version of the protocol between supervisor and agent, sent in Hello and Welcome.
 //
-// Either side closes the connection on a version that it does not support; docs/formats/wire.md
-// lists what may change without a new version.
+// Either side closes the connection if it does not support the other side's version.
+// docs/formats/wire.md lists the changes that need no new version.
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #pragma once
 // The end of a worker as its agent reports it.
 //
-// Reports what was observed and blames nothing: that is the supervisor's decision. Field numbers
-// are never reused.
+// The report says what was observed; the supervisor decides what was to blame. Field numbers are
+// never reused.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace robustrun::wire {
 
-// ExitStatus in a form for the codecs.
+// base::ExitStatus with a field list.
 struct ProcessEnd {
   base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
   std::int32_t code = 0;
@@ -51,14 +51,15 @@ struct WorkerExited {
   base::LocalRank local_rank;
   std::int32_t pid = 0;
   ProcessEnd end;
-  base::Nanos at{};                  // when the shim saw it
-  bool stopped_by_us = false;        // after our stop order: not a failure
+  base::Nanos at{};                  // when the shim saw the end
+  bool stopped_by_us = false;        // the worker ended after a stop order: not a failure
   bool shim_lost = false;            // the shim was killed; `end` is then assumed to be SIGKILL
   OomKiller oom = OomKiller::kNo;
   std::optional<ErrorFile> error_file;
   std::vector<std::string> stderr_tail;  // last lines, bounded (agent/output/limits.h)
-  std::uint64_t dropped_bytes = 0;       // of its output (full disk, blocked console)
-  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // if it did not exit with 0
+  std::uint64_t dropped_bytes = 0;  // of its output, lost to a full disk or a blocked console
+  // how the script ended, if the exit code is not 0
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

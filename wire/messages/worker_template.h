@@ -1,8 +1,7 @@
 #pragma once
-// What all workers of one node share, as part of Welcome, and where their output goes.
+// What all workers of one node share (a part of Welcome), and where their output goes.
 //
-// Plain data, made by cli/ from options and files; agent/spawn/worker_command.h turns it into argv
-// and environment. Strings are bytes and need not be UTF-8.
+// cli/ makes this data from options and files. Strings are bytes and need not be UTF-8.
 
 #include <cstdint>
 #include <optional>
@@ -17,36 +16,37 @@ namespace robustrun::wire {
 // Where one stream of one worker goes (torchrun's --redirects and --tee, --local-ranks-filter).
 enum class StreamRoute : std::uint8_t {
   kInherit,  // the worker writes to the launcher's own descriptor (torchrun's default)
-  kConsole,  // captured, passed on to the supervisor's console
+  kConsole,  // captured and passed on to the supervisor's console
   kFile,  // captured only into the log file
-  kFileAndConsole,  // both: native default, and --tee
+  kFileAndConsole,  // as kFile and kConsole: the default of native mode, and --tee
   kDiscard,  // --local-ranks-filter without a file
 };
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
-// Which nodes keep standby workers: none; all, including spares; spares only.
+// Which nodes keep standby workers. kOff: none; kAll: all nodes, including spares; kSpares: only
+// spares.
 enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 
-// Which of the files that one start reads are read ahead at the next start. kOff: none. kAuto:
-// those on shared storage, and only if the interpreter or the program is on shared storage itself.
+// Which files that workers read at a start are read ahead at the next start. kOff: none. kAuto:
+// files on shared storage, and only if the interpreter or the program is on shared storage too.
 // kOn: all.
 enum class PrefetchMode : std::uint8_t { kOff, kAuto, kOn };
 
-// How blocks of an image are read: through the file system that holds it, or through our own
-// server, which fetches and caches them (bootstrap/blocks).
+// How blocks of an image are read. kPageCache: through the file system that holds the image.
+// kBlocks: through robustrun's own server, which fetches and caches them (bootstrap/blocks).
 enum class ImageMode : std::uint8_t { kPageCache, kBlocks };
 
-// How workers see an image. kAuto: as their root if it is a root file system, else as a tree whose
-// bin folder comes first on their PATH; kNone: always as that tree; the others: always as their
-// root, by this program.
+// How workers see an image. kNone: as a tree whose bin folder comes first on their PATH. kBwrap,
+// kApptainer, kEnroot: as their root file system, made by this program. kAuto: as their root if the
+// image is a root file system, otherwise as kNone.
 enum class ContainerRuntime : std::uint8_t { kAuto, kNone, kBwrap, kApptainer, kEnroot };
 
 // The folder of code that was packed when the run was started (bootstrap/store/code_pack.h).
 struct SyncedCode {
   std::string digest;  // SHA-256 of the pack, hex
   std::uint64_t bytes = 0;  // of the pack
-  std::string from;  // its path, for people
+  std::string from;  // the folder's path, for people
   template <class V>
   void fields(V& v) {
     v(1, "digest", digest);
@@ -55,12 +55,13 @@ struct SyncedCode {
   }
 };
 
-// A number in a project's log lines: `text` as in WorkerTemplate::metrics, without NAME=.
+// A number in a project's log lines. `text`: a pattern as in WorkerTemplate::metrics, without
+// NAME=.
 struct LineValue {
   std::string name;
   std::string text;
-  double factor = 1;  // the value is the number in the line times this
-  bool inverse = false;  // or this divided by the number
+  double factor = 1;  // the value is the number in the line times `factor`
+  bool inverse = false;  // the value is `factor` divided by the number
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -88,13 +89,14 @@ struct LineFormat {
 // environment.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
-  std::string interpreter;  // absolute path; empty for kExecutable, and for one in an image
+  std::string interpreter;  // absolute path; empty: none (kExecutable), or the image's
   std::string program;  // script, module or executable, as the user wrote it
   std::vector<std::string> arguments;  // ${local_rank} not expanded yet
-  std::vector<std::string> environment;  // NAME=VALUE, the caller's minus the deny-list
+  // NAME=VALUE: the caller's environment without the denied names
+  std::vector<std::string> environment;
   std::string working_directory;
-  std::string python_path;  // folder of the robustrun package; empty: no injection
-  std::string log_directory;  // this node's; attempts get folders below it; empty: no files
+  std::string python_path;  // folder of the robustrun package; empty: no boot module
+  std::string log_directory;  // this node's; each attempt has a folder in it; empty: no log files
   std::string run_id;  // TORCHELASTIC_RUN_ID
   std::string role = "default";
   std::string line_prefix_template;  // --log-line-prefix-template; empty: not set
@@ -104,16 +106,17 @@ struct WorkerTemplate {
   std::vector<std::string> stderr_filters;
   std::string signals_to_handle;  // exported as TORCHELASTIC_SIGNALS_TO_HANDLE
   std::uint32_t max_restarts = 0;
-  std::uint32_t stack_signal = 0;  // real-time signal number for faulthandler; 0: none
+  std::uint32_t stack_signal = 0;  // real-time signal on which faulthandler prints stacks; 0: none
   bool compat = false;  // --compat=torchrun
   bool virtual_local_rank = false;
   std::string numa_memory;  // empty, prefer, bind
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
-  bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
-  bool trace_dispatcher = false;  // also by c10d's dispatcher: torch 2.2 to 2.7 on gloo
+  bool trace = true;  // record collectives, by NCCL's plugin and torch's Flight Recorder
+  bool trace_dispatcher = false;  // record them in c10d's dispatcher too: torch 2.2 to 2.7 on gloo
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
-  // NAME=PATTERN with {value}: metrics in the output of rank 0 and of the last rank.
+  // Metrics to find in the output of rank 0 and of the last rank: NAME=PATTERN, where {value} in
+  // PATTERN stands for the number.
   std::vector<std::string> metrics;
   bool tell_modules = false;  // the agent sends StandbyModules
   bool checkpoints = false;  // the agent sends CheckpointNote
@@ -129,19 +132,19 @@ struct WorkerTemplate {
   bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that are copied to each node before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
-  // Each node unpacks this code into its cache before workers start (bootstrap/store/code_store.h);
-  // paths here that point into the packed folder are mapped to the copy. The supervisor answers
-  // CodeWanted.
+  // Each node unpacks this code into its cache before workers start (bootstrap/store/code_store.h).
+  // Paths in this template that point into the packed folder are mapped to the unpacked copy. The
+  // supervisor answers CodeWanted.
   std::optional<SyncedCode> code{};
   std::uint64_t cache_max_gib = 0;  // limit of each kind of content in the cache; 0: default
   // The supervisor knows SavingOver: an agent that is told to restart need not delay WorkersGone
   // until copies in memory are saved.
   bool overlap_saves = false;
-  std::vector<LineFormat> line_formats{};  // for the output of the same two ranks as `metrics`
-  // Globs of checkpoints that the workers write, relative to their working directory: half-written
-  // ones are moved aside before an attempt (agent/trainer_saves/half_written.h).
+  std::vector<LineFormat> line_formats{};  // for the output of the same ranks as `metrics`
+  // Globs of checkpoints that the workers write, relative to their working directory. Half-written
+  // checkpoints are moved aside before an attempt (agent/trainer_saves/half_written.h).
   std::vector<std::string> checkpoint_globs{};
-  bool agent_store = false;  // the agent of rank 0 serves torch's store, not rank 0's worker
+  bool agent_store = false;  // torch's store is served by rank 0's agent, not by its worker
   bool tell_moved = false;  // the agent sends CheckpointMoved
   template <class V>
   void fields(V& v) {

@@ -1,5 +1,5 @@
 #pragma once
-// The name service.
+// Host names to addresses, by the system's resolver.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace robustrun::wire {
 
-// The numeric addresses of `host`, a name or a numeric address, as text. Takes as long as the
-// resolver. kNotFound.
+// Returns the numeric addresses, as text, of `host`: a name or a numeric address. Blocks for as
+// long as the resolver does. kNotFound: the resolver failed, for any reason.
 [[nodiscard]] base::Result<std::vector<std::string>> look_up(const std::string& host);
 
 }  // namespace robustrun::wire

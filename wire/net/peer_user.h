@@ -9,15 +9,15 @@
 
 namespace robustrun::wire {
 
-// The user whose process is at the other end of `connection`, a connected TCP socket, if that is
-// another user than ours; kUnknownUser if the process has closed its end. nullopt: the other end is
-// our own user's or root's, is not in this machine's network namespace, or the kernel does not
-// tell. Asks the kernel for the socket at that end (sock_diag(7), inet_diag_req_v2), if its address
-// is this machine's; takes microseconds.
+// The user of the process at the other end of `connection` (a connected TCP socket), if it is
+// another user of this machine. kUnknownUser: that process has closed its end. nullopt: the user is
+// our own or root, the other end is outside this process's network namespace, or the kernel does
+// not tell. Asks the kernel by sock_diag(7); takes microseconds.
 inline constexpr uid_t kUnknownUser = static_cast<uid_t>(-1);
 [[nodiscard]] std::optional<uid_t> other_user_at(int connection);
 
-// For a listener that refuses other users: logs the first one. `purpose`: what the port is for.
+// Makes a handler for a listener that refuses other users: it logs the first one. `purpose`: what
+// the port is for, in the log line.
 [[nodiscard]] std::function<void(uid_t)> note_other_user(std::string purpose);
 
 }  // namespace robustrun::wire

@@ -1,6 +1,5 @@
 #pragma once
-// The process that listens on a TCP port of this machine, from /proc: the socket's inode in
-// net/tcp, then the process with a descriptor of that inode.
+// The process that listens on a TCP port of this machine, from /proc.
 
 #include <cstdint>
 #include <optional>
@@ -8,8 +7,8 @@
 
 namespace robustrun::wire {
 
-// "process 4711 (python3)"; nullopt when no process listens on `port`, or /proc does not show it
-// (other users' descriptors).
+// "process 4711 (python3)"; nullopt: no process listens on `port`, or /proc hides the process's
+// descriptors because another user owns it.
 [[nodiscard]] std::optional<std::string> port_owner(std::uint16_t port);
 
 }  // namespace robustrun::wire

@@ -2,8 +2,8 @@
 // A connected stream as a channel uses it: a plain socket, or TLS over TCP (wire/tls/stream.h).
 // Private to wire/.
 //
-// Works on a non-blocking descriptor that it does not own; never waits, never calls back. The
-// orderly end of the peer's bytes is an error too: kUnavailable.
+// A stream does not own its descriptor, never waits and never calls back. After the orderly end of
+// the peer's bytes, read() fails with kUnavailable.
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace robustrun::wire {
 
 class Stream {
  public:
-  // What the descriptor must become before more bytes can be moved.
+  // What the descriptor must become before more bytes can be moved. kNothing: call again at once.
   enum class Waits : std::uint8_t { kNothing, kReadable, kWritable };
   struct Moved {
     std::size_t bytes = 0;
@@ -27,10 +27,11 @@ class Stream {
   virtual ~Stream() = default;
   [[nodiscard]] virtual base::Result<Moved> read(std::span<char> room) = 0;
   [[nodiscard]] virtual base::Result<Moved> write(std::string_view bytes) = 0;
-  // Bytes from the peer are buffered here although the descriptor is not readable.
+  // Whether the stream holds bytes from the peer, so that read() succeeds although the descriptor
+  // may not be readable.
   [[nodiscard]] virtual bool has_input() const { return false; }
   // Tells the peer that no more bytes follow. True: closing the descriptor at once could lose bytes
-  // on their way, so wait a while for the peer's end (with discard_input()).
+  // that are on their way, so the caller waits a while until discard_input() returns true.
   [[nodiscard]] virtual bool finish() = 0;
 };
 
@@ -47,7 +48,7 @@ struct Connection {
 [[nodiscard]] base::Error connection_broke(int os_errno);
 // Whether the connection is dead in both directions.
 [[nodiscard]] bool is_broken(int fd);
-// Discards pending input; true when no more can come.
+// Discards pending input, at most kReadTurnBytes per call. True when no more can come.
 [[nodiscard]] bool discard_input(int fd);
 
 }  // namespace robustrun::wire

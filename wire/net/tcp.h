@@ -1,8 +1,8 @@
 #pragma once
 // TCP sockets and numeric addresses; names are never looked up. Only for .cpp files of this room.
 //
-// Every socket is created non-blocking and CLOEXEC, sends small messages at once and detects a dead
-// peer (wire/messages/limits.h).
+// Every socket is non-blocking and CLOEXEC, sends small messages at once (TCP_NODELAY), and detects
+// a dead peer (kTcpUserTimeout, kKeepaliveIdleS).
 
 #include <sys/socket.h>
 
@@ -22,17 +22,20 @@ struct TcpAddress {
   socklen_t size = 0;
 };
 
-// "10.0.0.1", "fe80::1%eth0"
+// `host`: "10.0.0.1", "fe80::1%eth0"
 [[nodiscard]] base::Result<TcpAddress> parse_address(std::string_view host, std::uint16_t port);
-// "10.0.0.1:4711", "[fe80::1%eth0]:4711"
+// `endpoint`: "10.0.0.1:4711", "[fe80::1%eth0]:4711"
 [[nodiscard]] base::Result<TcpAddress> parse_endpoint(std::string_view endpoint);
-// Without the port; an IPv4 address that came through an IPv6 socket is shown as IPv4.
+// The address as text, without the port. An IPv4-mapped IPv6 address is written as IPv4.
 [[nodiscard]] std::string host_text(const sockaddr* address);
 
-// See Listener::open.
+// Listens on `host` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: a free one).
+// kConflict: the port is taken; the text names the process that listens there, if /proc shows it.
+// kNotFound: no interface has that address.
 [[nodiscard]] base::Result<base::Fd> listen_tcp(const std::string& host, std::uint16_t port);
 [[nodiscard]] std::uint16_t local_port(int fd);
-// The connect is under way or done; connect_result() gives its result once the socket is writable.
+// Returns a socket whose connect is under way or done. Once the socket is writable,
+// connect_result() gives the result.
 [[nodiscard]] base::Result<base::Fd> begin_connect(const TcpAddress& address);
 [[nodiscard]] base::Status connect_result(int fd);
 

@@ -1,9 +1,9 @@
 #pragma once
 // What many TLS connections share: our identity, and which peers are trusted. Internal to wire/.
 //
-// TLS 1.3 only, without session tickets (every connection proves itself); buffers exist only while
-// bytes are under way. One context serves all connections of a listener: making one costs more than
-// a handshake.
+// TLS 1.3 only, without session tickets, so that every connection proves itself. Buffers exist only
+// while bytes are under way. One context serves all connections of a listener, because making a
+// context costs more than a handshake.
 
 #include <optional>
 #include <string>
@@ -16,12 +16,13 @@ namespace robustrun::wire {
 
 class TlsContext {
  public:
-  // Peers may come without a certificate; one that they show must be issued by
-  // `identity.authority`.
+  // For a server. A peer need not show a certificate; if it does, `identity.authority` must have
+  // issued it.
   [[nodiscard]] static base::Result<TlsContext> server(const Identity& identity);
 
-  // The peer must be the supervisor of `run_id`, certified by the authority with this fingerprint.
-  // An empty fingerprint accepts any peer: the enrolment proves its identity (enrolment.h).
+  // For a client of the supervisor. The peer must be the supervisor of `run_id`, certified by the
+  // authority with this fingerprint. An empty fingerprint accepts any peer: the enrolment then
+  // proves its identity (enrolment.h).
   struct Expected {
     std::string run_id;
     std::string authority_fingerprint;
@@ -29,8 +30,8 @@ class TlsContext {
   [[nodiscard]] static base::Result<TlsContext> client(const std::optional<Identity>& identity,
                                                        Expected expected);
 
-  // As a client of another agent: accepts any certificate issued by `identity.authority`; the
-  // caller checks its name.
+  // For a client of another agent. Accepts any certificate issued by `identity.authority`; the
+  // caller checks the name in it.
   [[nodiscard]] static base::Result<TlsContext> peer(const Identity& identity);
 
   [[nodiscard]] SSL_CTX* get() const { return context_.get(); }

@@ -1,11 +1,11 @@
 #pragma once
 // What an agent needs to find its supervisor and to be admitted, as one line of text.
 //
-// Handed to the agent on its standard input, through SSH's channel or srun's; never in argv, the
-// environment or a file that other users can read (docs/nodes.md, "Security of the control
-// channel"). All agents of a run have the same token. The supervisor also checks that it expects
-// the (node, generation) that enrols or, of a machine that joins by itself, that there is a place
-// for it. Pure.
+// The launcher writes the line to the agent's standard input, through SSH's channel or srun's;
+// never to argv, the environment or a file that other users can read (docs/nodes.md, "Security of
+// the control channel"). All agents of a run have the same token. So the supervisor also checks
+// that it expects the node and generation that enrol or, if a machine joins by itself, that there
+// is a place for it. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ namespace robustrun::wire {
 
 // One of several agents that receive the same line.
 struct AgentPlace {
-  std::string name;  // node name, as the program that starts the agent there calls it
+  std::string name;  // the node's name for the program that starts the agent (such as srun)
   base::NodeId node;
   base::Generation generation;
   template <class V>
@@ -43,12 +43,13 @@ struct Credential {
       endpoints;  // numeric "10.0.0.1:4711", "[fe80::1%eth0]:4711"; tried in order
   std::string build;  // the supervisor's build id (base/core/build_id.h); empty: not compared
   std::string interface;  // --iface; empty: the one of the connection to the supervisor
-  // --nproc-per-node if it is not a number: what to count on the node (gpu, cpu, …), and the
-  // interpreter whose PyTorch is queried. Empty: the supervisor knows the number of workers.
+  // `count`: --nproc-per-node if it is not a number, that is, what to count on the node (gpu, cpu,
+  // …); empty: the supervisor knows the number of workers. `interpreter`: the Python whose PyTorch
+  // is asked for that number.
   std::string count{};
   std::string interpreter{};
-  // For several agents, which are identified by their nodes' names; take_place() then sets node and
-  // generation.
+  // For several agents that receive the same line. Each one calls take_place() with its node's
+  // name, which sets `node` and `generation`.
   std::vector<AgentPlace> places{};
   template <class V>
   void fields(V& v) {
@@ -69,11 +70,12 @@ struct Credential {
 
 // "robustrun-credential-1 BASE64\n", at most kCredentialBytesMax.
 [[nodiscard]] std::string to_line(const Credential& credential);
-// Reads a line of to_line(); kCorrupt or kLimit names the flaw without repeating any of the line.
+// Reads a line of to_line(). kCorrupt, kLimit: the text names the flaw and repeats nothing of the
+// line, which is secret.
 [[nodiscard]] base::Result<Credential> parse_credential(std::string_view line);
 
-// Turns a credential for several agents into that of node `name`. kNotFound when it has no such
-// place.
+// Turns a credential for several agents into that of node `name`. kNotFound: the credential has no
+// such place.
 [[nodiscard]] base::Status take_place(Credential& credential, const std::string& name);
 
 }  // namespace robustrun::wire

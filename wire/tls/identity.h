@@ -2,11 +2,11 @@
 // Identities in a run: a certificate authority per run, and a certificate per agent and generation
 // (docs/nodes.md, "Security of the control channel").
 //
-// P-256 keys. A certificate names its holder in one SAN URI:
+// All keys are P-256. A certificate names its holder by one URI in its subject alternative name
+// (SAN):
 //   robustrun://RUN/supervisor    robustrun://RUN/node/NODE/GENERATION
-// and is valid from one day ago (clocks differ between hosts), for ten years. Private keys never
-// travel: an agent sends a certificate request. Values own their PEM text; no OpenSSL type appears
-// here.
+// A certificate is valid for ten years, and from one day before its issue, because clocks of hosts
+// differ. Agents never send their private keys, only certificate requests.
 
 #include <memory>
 #include <optional>
@@ -42,8 +42,8 @@ struct KeyRequest {
 };
 [[nodiscard]] base::Result<KeyRequest> make_key_request();
 
-// The CA of one run. Its private key lives in this object (and, for `resume`, in the run directory,
-// 0600).
+// The certificate authority (CA) of one run. Its private key is in this object and, for `robustrun
+// resume`, in the run directory (mode 0600).
 class Authority {
  public:
   static base::Result<Authority> make(const std::string& run_id);

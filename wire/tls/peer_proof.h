@@ -6,8 +6,9 @@
 //   callee → PeerAnswer    challenge 2, HMAC(nonce, "answer" ‖ PeerCall ‖ challenge 2) (48 bytes)
 //   caller → proof         HMAC(nonce, "caller" ‖ PeerCall ‖ challenge 2)              (32 bytes)
 // The call names the callee, and the answer's HMAC covers the call. A machine that is called by
-// mistake (another one with the same address) sees that it is not the callee, and hangs up. These
-// connections carry no secret of the run, so they need no key exchange. Pure but for random bytes.
+// mistake, because it has the callee's address, sees that it is not the callee and hangs up. These
+// connections carry no secret of the run, so they need no key exchange. No I/O except for random
+// bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 namespace robustrun::wire {
 
+// Whether the caller only tests that it can reach the callee, or also exchanges data.
 enum class PeerPurpose : std::uint8_t { kReach, kExchange };
 
 inline constexpr std::size_t kPeerCallBytes = 33;

@@ -26,11 +26,12 @@ class TlsStream final : public Stream {
 
   // kPermission: one side rejects the other's certificate.
   [[nodiscard]] base::Result<Waits> handshake();
-  // Server: the peer's complete hello has come and was answered.
+  // For a server: whether TLS's client hello has come completely and was answered.
   [[nodiscard]] bool heard_hello() const;
-  // Everything received so far has been read.
+  // Whether everything that the kernel has received so far has been read.
   [[nodiscard]] bool is_silent() const;
-  // After the handshake: the URI in the peer's certificate; nullopt without a certificate.
+  // After the handshake: the URI in the peer's certificate. nullopt: no certificate, or not exactly
+  // one name in it.
   [[nodiscard]] std::optional<std::string> peer_uri() const;
   [[nodiscard]] bool peer_has_certificate() const;
   [[nodiscard]] std::string peer_fingerprint() const;  // empty without a certificate
@@ -54,9 +55,9 @@ class TlsStream final : public Stream {
   [[nodiscard]] base::Result<Waits> stopped(int result);
   [[nodiscard]] base::Error failure();
 
-  Socket socket_;   // ssl_ points to it
+  Socket socket_;  // ssl_ points to it
   SslPtr ssl_;
-  std::optional<base::Error> failed_;   // occurred after some bytes had been read
+  std::optional<base::Error> failed_;  // occurred after some bytes had been read
 };
 
 }  // namespace robustrun::wire
