@@ -77,7 +77,6 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void on_end(const SshEnd& end);
   void on_trouble(const SshEnd& end);
   void on_exit(const SshEnd& end);
-  void use_cache(const SshEnd& end);
   void wait_for_push(bool replace);
   void push(bool replace);
   [[nodiscard]] bool try_again(const SshEnd& end);
