@@ -1,8 +1,8 @@
 #pragma once
 // The lock of a home directory, held for every decision about which attempt may commit. It is an
-// flock on `.lock`, which the kernel releases when its holder dies. The holder writes its process
-// id and host into the file, so that a process that times out can name it. Used by the thread that
-// uses the home's MountThreads.
+// flock on the file `.lock`. The kernel releases it when the holder dies. The holder writes its
+// process id and host into the file, so that another process that waits in vain can name the
+// holder. Used by the thread that uses the home's MountThreads.
 
 #include <chrono>
 #include <string>
