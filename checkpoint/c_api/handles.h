@@ -18,7 +18,7 @@
 
 struct rr_store {
   robustrun::checkpoint::Store store;
-  robustrun::checkpoint::Session session;  // the claimed one
+  robustrun::checkpoint::Session session;  // the session that claimed
   std::uint64_t generation = 0;            // 0: nothing claimed
 };
 
@@ -48,8 +48,8 @@ inline void keep_text(const char* cause) noexcept {
   }
 }
 
-// Runs `body` and returns RR_OK, or the code of its error (rr_code), whose text goes to last_error.
-// No exception crosses the C interface; the only one expected is a lack of memory.
+// Runs `body` and returns RR_OK, or the rr_code of its error; the text goes to last_error.
+// Exceptions become errors, so that none crosses the C interface; only std::bad_alloc is expected.
 template <class Body>
 int guarded(Body body) noexcept {
   try {
@@ -71,8 +71,8 @@ int guarded(Body body) noexcept {
 [[nodiscard]] inline std::string_view blob_view(const char* data, size_t size) {
   return data == nullptr ? std::string_view() : std::string_view(data, size);
 }
-// Copies `bytes` to `blob`, which the caller frees with rr_blob_free(); null: not wanted. kLimit:
-// out of memory.
+// Copies `bytes` to `blob`, which the caller frees with rr_blob_free(). Does nothing if `blob` is
+// null. kLimit: out of memory.
 base::Status give_blob(std::string_view bytes, rr_blob* blob);
 // kInvalidArgument: no directory, or too many.
 base::Result<std::vector<std::string>> directories_from(const char* const* directories,
@@ -81,9 +81,9 @@ base::Result<std::vector<std::string>> directories_from(const char* const* direc
 base::Result<IoWay> io_way_from(rr_io_way io);
 // 0: the default. kInvalidArgument: more than a day.
 base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);
-// Contents from the arguments of rr_save_write(). The buffers stay the caller's and must outlive
-// the result. kInvalidArgument: shards and buffers do not match, or a buffer is missing. Other
-// errors are those of the decoders (blobs.h).
+// Contents from the arguments of rr_save_write(). The caller owns the buffers, which must outlive
+// the result. kInvalidArgument: a blob is malformed, shards and buffers do not match, or a buffer
+// is missing.
 base::Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,
                                          size_t count, std::string_view states);
 

@@ -13,8 +13,8 @@
 
 namespace robustrun::checkpoint {
 
-// Most holders only write small files. A claim holds the lock longest: it reads back a whole
-// checkpoint that an earlier job left complete, and waiting processes must not give up meanwhile.
+// How long to wait for the lock. Most holders only write small files. Store::claim() may hold the
+// lock much longer: it reads back whole checkpoints that an earlier job left complete.
 inline constexpr std::chrono::milliseconds kLockPatience{30 * 60'000};
 
 class DirectoryLock {

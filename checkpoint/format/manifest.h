@@ -20,7 +20,8 @@ namespace robustrun::checkpoint {
 
 inline constexpr std::uint32_t kFormatVersion = 1;
 
-// One attempt to save one step. `token` is random, so no attempt's folder is ever reused.
+// One attempt to save one step. `token` is random, or derived from the session and the save
+// (attempt_token() in store/fence.h).
 struct AttemptId {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;  // of the session that saves (store/fence.h)
