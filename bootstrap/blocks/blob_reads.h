@@ -38,8 +38,8 @@ class BlobReads {
 
   BlobReads(BlockStore& store, BlockSupply& supply, TouchRecorder& recorder,
             const base::Clock& clock, std::chrono::nanoseconds budget);
-  // Answers all pending reads. Before this, reads must have ceased to begin, and the supply must be
-  // destroyed or have ceased to deliver.
+  // Answers all pending reads. No read may begin any more. The supply must be destroyed, or deliver
+  // no more blocks.
   ~BlobReads();
   BlobReads(const BlobReads&) = delete;
   BlobReads& operator=(const BlobReads&) = delete;
@@ -82,7 +82,7 @@ class BlobReads {
   std::atomic<std::uint64_t> errors_{0};
   std::atomic<std::uint64_t> store_bytes_{0};
 
-  mutable std::mutex mutex_;  // of all that follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   bool is_over_ = false;
   struct Failed {

@@ -139,7 +139,7 @@ class BlockSupply {
   std::string trouble_;
   unsigned wants_ = 0;  // pending requests to peers
   unsigned prefetch_requests_ = 0;  // threads with a prefetch request
-  base::Nanos prefetch_due_{};  // no prefetching before
+  base::Nanos prefetch_due_{};  // no prefetching before this time
   base::Nanos cold_due_{};
   std::optional<base::Nanos> cold_since_;  // since when all blocks of the profile have been present
   base::Nanos last_demand_{};

@@ -16,8 +16,9 @@
 
 namespace robustrun::bootstrap {
 
-// Why a block is fetched, the most urgent first: a read through the mount waits for it; a client of
-// the socket waits for it; it is in the profile; prefetching of all other blocks.
+// Why a block is fetched, the most urgent first. kDemand: a read through the mount waits for the
+// block. kClient: a client of the socket waits for it. kHot: prefetching of blocks in the profile.
+// kCold: prefetching of other blocks.
 enum class Urgency : std::uint8_t { kDemand, kClient, kHot, kCold };
 
 // Receives all bytes of a block, valid only during the call, or an error. Called once, on any

@@ -1,9 +1,9 @@
 #pragma once
 // An origin that is not open when the server starts, but whose blob is known from an earlier start.
 //
-// Each read tries to open it until it answers; concurrent reads wait for the same try. The origin
-// must have the known blob; otherwise reads fail with kConflict, because blocks of two files must
-// not be mixed.
+// Until the origin answers, each read tries to open it; concurrent reads wait for the same try. The
+// origin must have the known blob; otherwise reads fail with kConflict, because blocks of two files
+// must not be mixed.
 
 #include <functional>
 #include <memory>

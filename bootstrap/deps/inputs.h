@@ -35,11 +35,11 @@ struct SnapshotInputs {
   bool needs_directory = false;
 };
 
-// `path`: absolute; empty for kCommand, which has `command` instead. Relative paths of packages are
-// relative to `working_directory` for kRequirements and kCommand, or, if there is no such package,
-// to the folder of the file that names it; for the other kinds, to the folder of `path`. The text
-// of an error is a whole sentence: a missing file, too much data (store/limits.h) or a syntax
-// error.
+// `path`: absolute; empty for kCommand, which has `command` instead. For kRequirements and
+// kCommand, relative paths of packages are relative to `working_directory` or, if there is no such
+// package, to the folder of the file that names it. For the other kinds, they are relative to the
+// folder of `path`. Errors: a missing file, too much data (store/limits.h) or a syntax error; the
+// text is a whole sentence.
 [[nodiscard]] base::Result<SnapshotInputs> gather_inputs(
     DepsKind kind, const std::string& path, const std::string& working_directory,
     const std::vector<std::string>& command = {});

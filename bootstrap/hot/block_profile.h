@@ -1,6 +1,6 @@
 #pragma once
-// Which blocks of a blob a start reads, in the order of the first touch, as hot_profile.h for
-// files. Pure, bounded, fuzzed. docs/formats/block-store.md defines the format.
+// Which blocks of a blob a start reads, in the order of the first touch. (hot_profile.h records the
+// same for files.) Pure, bounded, fuzzed. docs/formats/block-store.md defines the format.
 
 #include <cstdint>
 #include <string>

@@ -4,9 +4,9 @@
 //
 // The process that owns a folder holds a lock (flock) on its file `owner`, which names the process
 // for people. The kernel releases the lock when the process ends. A folder whose lock is free is
-// abandoned: the next process unmounts everything in it and removes it, or takes it over under the
-// same name. Locks are used instead of pids, because /tmp may be shared with another container,
-// whose pids mean nothing here. All calls block and may be made by any thread.
+// abandoned: the next process takes it over if it wants the same name, or else unmounts everything
+// in it and removes it. Locks are used instead of pids, because /tmp may be shared with another
+// container, whose pids mean nothing here. All calls block and may be made by any thread.
 
 #include <optional>
 #include <string>

@@ -2,12 +2,12 @@
 // The blocks of blobs in this machine's cache: CACHE/blocks/KEY/{about,data,sums}
 // (docs/formats/block-store.md). Processes, jobs and runs of one user share it concurrently.
 //
-// Each block has a sum (128-bit hash), which is checked when the block is read. So nothing needs to
-// be synced: a block that was damaged by a crash or later is fetched again. All calls are
-// thread-safe and block as long as the file system does. A process that has a blob open holds a
-// shared lock on `about`; a blob without a lock may be evicted. A full store (disk or quota) keeps
-// no more blocks; this is not an error. If `needs_files` is false, a cache that cannot be written
-// is not an error either: the store is then empty and keeps nothing.
+// Each block has a sum (a 128-bit hash), which each process checks before it first uses the block.
+// So nothing needs to be synced: a block that was damaged by a crash or later is fetched again. A
+// process that has a blob open holds a shared lock on `about`; a blob without a lock may be
+// evicted. A full store (disk or quota) keeps no more blocks; this is not an error. If
+// `needs_files` is false, a cache that cannot be written is not an error either: the store is then
+// empty and keeps nothing. All calls are thread-safe and block as long as the file system does.
 
 #include <atomic>
 #include <cstddef>
@@ -95,7 +95,7 @@ class BlockStore {
   std::string obstacle_;
   std::vector<std::atomic<unsigned char>> verified_;
   std::atomic<std::uint64_t> rotten_{0};
-  std::atomic<bool> is_given_up_{false};  // forget_all()
+  std::atomic<bool> is_given_up_{false};  // forget_all() was called
   std::atomic<std::uint64_t> quota_left_{0};  // bytes left until the store's size is computed again
 };
 

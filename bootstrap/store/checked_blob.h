@@ -22,7 +22,7 @@ namespace robustrun::bootstrap {
 // before and after all blocks were read.
 base::Status save_checked(const std::string& cache, const std::string& key, std::string_view sha256,
                           std::string_view sums);
-// Whether a record that counts says that the blob has the content `sha256`.
+// Whether the blob has a record of the content `sha256`, and the record counts.
 [[nodiscard]] bool is_checked_blob(const std::string& cache, const std::string& key,
                                    std::string_view sha256);
 // A blob with the content `sha256`, all of which is in the store.

@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kChangedPartMax = 20;
 
 // squash_mount, mount_folder
 inline constexpr std::size_t kMountTableBytesMax = std::size_t{16} << 20;
-inline constexpr std::chrono::seconds kMountMax{30};  // until files can be read
+inline constexpr std::chrono::seconds kMountMax{30};  // until the image is mounted
 inline constexpr std::chrono::milliseconds kMountPoll{10};
 inline constexpr std::chrono::seconds kUnmountMax{5};
 inline constexpr unsigned kLoopDrawsMax = 64;  // tries to take a free loop device
@@ -64,11 +64,11 @@ inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // before the f
 inline constexpr int kPatienceTimes = 4;  // patience = this times the usual time of a block
 inline constexpr std::chrono::milliseconds kSignEvery{
     100};  // signs of life of a peer that is fetching the block
-inline constexpr std::chrono::milliseconds kSignPatience{400};  // without a sign from such a peer
+inline constexpr std::chrono::milliseconds kSignPatience{400};  // patience with such a peer
 inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers asked for one block at the same time
 // A peer without any sign for this long is given up.
 inline constexpr std::chrono::milliseconds kSilentPeerMax{2000};
-inline constexpr std::chrono::seconds kSlowPeerMax{60};  // with signs of life, but no block
+inline constexpr std::chrono::seconds kSlowPeerMax{60};  // then a peer without a block is given up
 inline constexpr int kLatesAreFailure = 3;  // late replies in a row, without a block between them
 // How long a failed peer is not asked; doubled with each failure up to the maximum.
 inline constexpr std::chrono::milliseconds kPeerOutFirst{1000};
@@ -78,7 +78,7 @@ inline constexpr std::chrono::milliseconds kPeerOutMax{30000};
 inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
 // Bytes written before the store's size is computed again.
 inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;
-inline constexpr std::uint64_t kVerifyBlocks = 16;  // per read
+inline constexpr std::uint64_t kVerifyBlocks = 16;  // blocks that a check reads at once
 
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one header value that is kept

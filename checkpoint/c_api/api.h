@@ -28,7 +28,8 @@ typedef enum rr_code {
   RR_CORRUPT = 7,  // a wrong checksum, or contradictory data
   RR_LIMIT = 8,
   RR_CANCELLED = 9,
-  RR_CONFLICT = 10,  // a later attempt took over, or the save exists and differs or is committed
+  // A later attempt took over, or the save is committed already or was begun with another layout.
+  RR_CONFLICT = 10,
   RR_OS = 11,
   RR_INTERNAL = 12
 } rr_code;
@@ -125,8 +126,8 @@ RR_API int rr_checkpoint_pin(const rr_checkpoint* checkpoint, int pinned);
 
 // Removes old checkpoints, as prune() in checkpoint/store/retention.h. Verifies checkpoints from
 // the newest down until `keep` are verified or one is damaged. Then keeps the `keep` newest
-// verified ones, all newer ones, and pinned ones, and removes the others. `removed`: names;
-// `notes`: texts.
+// verified ones, all newer ones, and pinned ones, and removes the others. `removed`: a blob of
+// names. `notes`: a blob of texts.
 RR_API int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blob* removed,
                     rr_blob* notes);
 

@@ -19,7 +19,7 @@
 struct rr_store {
   robustrun::checkpoint::Store store;
   robustrun::checkpoint::Session session;  // the session that claimed
-  std::uint64_t generation = 0;            // 0: nothing claimed
+  std::uint64_t generation = 0;            // 0: no session has claimed
 };
 
 struct rr_save {
@@ -31,7 +31,7 @@ struct rr_save {
 };
 
 struct rr_checkpoint {
-  robustrun::checkpoint::FoundAttempt found;  // its manifest was moved to the reader
+  robustrun::checkpoint::FoundAttempt found;  // without its manifest, which the reader has
   robustrun::checkpoint::CheckpointReader reader;
   robustrun::checkpoint::ReadOptions options;
 };
@@ -44,7 +44,7 @@ inline void keep_text(const char* cause) noexcept {
   try {
     last_error = std::string("cannot go on: ") + cause;
   } catch (const std::bad_alloc&) {
-    last_error.clear();  // rr_error() has a constant for it
+    last_error.clear();  // rr_error() then returns a constant
   }
 }
 
@@ -58,7 +58,7 @@ int guarded(Body body) noexcept {
     last_error = status.error().what;
     return static_cast<int>(status.error().code) + 1;
   } catch (const std::bad_alloc&) {
-    last_error.clear();  // rr_error() has a constant for it
+    last_error.clear();  // rr_error() then returns a constant
     return RR_LIMIT;
   } catch (const std::exception& error) {
     keep_text(error.what());
@@ -77,9 +77,9 @@ base::Status give_blob(std::string_view bytes, rr_blob* blob);
 // kInvalidArgument: no directory, or too many.
 base::Result<std::vector<std::string>> directories_from(const char* const* directories,
                                                         size_t count);
-// kInvalidArgument: an unknown way.
+// kInvalidArgument: `io` is not an rr_io_way.
 base::Result<IoWay> io_way_from(rr_io_way io);
-// 0: the default. kInvalidArgument: more than a day.
+// `ms` 0: the default. kInvalidArgument: more than a day.
 base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);
 // Contents from the arguments of rr_save_write(). The caller owns the buffers, which must outlive
 // the result. kInvalidArgument: a blob is malformed, shards and buffers do not match, or a buffer

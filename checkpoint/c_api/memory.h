@@ -44,7 +44,7 @@ RR_API int rr_memory_stage(rr_memory* memory, const rr_store* store, const rr_or
                            uint32_t* slot, rr_blob* name);
 /* Invalidates the copy in the slot. For a caller that finds that its sources changed. */
 RR_API void rr_memory_discard(rr_memory* memory, uint32_t slot);
-/* While a slot is held, no copy is made into it. */
+/* While a slot is held (`held` 1), no copy is made into it. */
 RR_API void rr_memory_hold(rr_memory* memory, uint32_t slot, int held);
 /* Saves the copy in the slot as its writer's part and commits if it was the last part. RR_CORRUPT
  * names a tensor whose copy was damaged in memory; then nothing is saved. */

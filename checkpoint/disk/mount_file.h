@@ -41,9 +41,9 @@ struct MountFileName {
 void make_file(MountThreads& threads, Disk& disk, MountFile& file, const MountFileName& name,
                std::uint64_t bytes);
 
-// Each lane calls this when it has finished. In the last one, unless a lane failed, it syncs the
-// file and its folder, stores the result in file.synced, and returns true. Otherwise, and if the
-// sync was given up, it returns false.
+// Each lane calls this when it has finished. The last call syncs the file and its folder, stores
+// the result in file.synced and returns true. Returns false in earlier calls, if a lane failed, and
+// if the sync was given up.
 bool end_lane(MountFile& file, Disk& disk, LifeSign& sign);
 
 // Removes the file to free its space, if the mount answers.

@@ -4,8 +4,8 @@
 // no limit.
 //
 // Thread-safe. A new limit holds for later requests; requests that are waiting when it is set no
-// longer wait. A thread waits between its calls to a mount (mount_threads.h), so the time does not
-// count as time in which the mount does not answer.
+// longer wait. A thread waits between its calls to a mount, so the wait does not count towards the
+// patience of mount_threads.h.
 
 #include <atomic>
 #include <cstdint>

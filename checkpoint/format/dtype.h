@@ -8,8 +8,7 @@
 
 namespace robustrun::checkpoint {
 
-// Bytes of one element; 0 if safetensors does not know `dtype`, or its elements are smaller than a
-// byte.
+// Bytes of one element; 0 if safetensors has no such type, or its elements are smaller than a byte.
 [[nodiscard]] constexpr std::uint64_t element_bytes(std::string_view dtype) {
   for (const std::string_view name : {"F64", "I64", "U64", "C64"}) {
     if (dtype == name) return 8;

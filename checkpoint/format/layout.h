@@ -26,7 +26,7 @@ struct MountSpace {
 
 // A byte range of one shard.
 struct Slice {
-  std::uint32_t shard = 0;  // index
+  std::uint32_t shard = 0;  // index into the shards
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
@@ -38,7 +38,7 @@ struct PlannedPiece {
 };
 
 struct PlannedFile {
-  std::uint32_t mount = 0;  // index
+  std::uint32_t mount = 0;  // index into the mounts
   std::vector<PlannedPiece> pieces;  // by offset
   std::string header;
   std::uint64_t data_bytes = 0;

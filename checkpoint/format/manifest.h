@@ -2,10 +2,10 @@
 // What a checkpoint consists of: which shards of which tensors lie where in which files, with CRCs
 // of all data. docs/checkpoint-format.md defines the format.
 //
-// Three documents share one container, sections with a CRC each and then an index: INTENT, which
-// begins an attempt; the part of each writer; and the MANIFEST, which commits the attempt. Decoding
-// is bounded and checks everything that it returns: indices, sums, and that no range goes beyond
-// its file. Pure.
+// All documents share one container format: sections with a CRC each, then an index. INTENT begins
+// an attempt, each writer adds a part, and the MANIFEST commits the attempt. Decoding is bounded
+// and checks everything that it returns: indices, sums, and that no range goes beyond its file.
+// Pure.
 
 #include <compare>
 #include <cstdint>
@@ -52,7 +52,7 @@ struct DataFile {
   std::uint64_t header_bytes = 0;
   std::uint32_t header_crc = 0;
   std::vector<std::uint32_t> block_crcs;
-  std::string node{};  // the machine whose local disk holds it; empty: on shared storage
+  std::string node{};  // the machine whose local disk holds the file; empty: on shared storage
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
@@ -103,6 +103,7 @@ struct ParityGroup {
   friend bool operator==(const ParityGroup&, const ParityGroup&) = default;
 };
 
+// What every document says about its attempt.
 struct Head {
   AttemptId attempt;
   std::uint64_t sequence = 0;  // increases with every commit; 0: not committed yet

@@ -1,7 +1,7 @@
 #pragma once
-// Records which slots of a memory area must stay unchanged (are held). It consists of words in
-// memory that two processes have mapped: the worker, which fills the slots, and the agent, which
-// reads them (docs/formats/memory-copy.md).
+// Records which slots of a memory area are held, that is, must stay unchanged. The board consists
+// of words in memory that two processes have mapped: the worker, which fills the slots, and the
+// agent, which reads them (docs/formats/memory-copy.md).
 //
 // The agent writes a wish: hold the first copy of a given step or later. Either side may fulfil it:
 // the worker when it has completed such a copy, or the agent if there is such a copy already. The

@@ -19,7 +19,7 @@ namespace robustrun::checkpoint {
 
 enum class SlotState : std::uint32_t {
   kEmpty = 0,
-  kFilling = 1,  // or its writer died while filling it
+  kFilling = 1,  // a writer fills the slot, or died while filling it
   kComplete = 2,
   kDrained = 3,  // complete, and saved to disk as its writer's part
 };

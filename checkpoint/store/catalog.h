@@ -29,7 +29,7 @@ struct FoundAttempt : AttemptMarks {
   std::uint64_t data_bytes = 0;  // of all tensors
   std::string digest;  // of the manifest's bytes
   std::vector<std::string> nodes;  // machines whose local disks hold files of the attempt
-  bool drained = false;  // all data on local disks is also on shared storage
+  bool drained = false;  // all data that was saved to local disks is also on shared storage
   // Damaged copies of the manifest (not with kHeads), and directories that do not answer or cannot
   // be listed.
   std::vector<std::string> notes;

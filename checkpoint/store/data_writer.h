@@ -3,8 +3,8 @@
 // it writes and keeps that memory between saves. One call at a time.
 //
 // If a mount fails (ENOSPC, EIO) or does not answer (mount_threads.h), its file is given up and its
-// share is planned again over the other mounts. Each save teaches the writer how fast the mounts
-// are, for the next save. The caller's buffers are read once, and again after a failure.
+// share is planned again over the other mounts. Each save measures the mounts' speeds, which decide
+// their shares in the next save. The caller's buffers are read once, and again after a failure.
 
 #include <memory>
 #include <span>

@@ -3,10 +3,10 @@
 // that still may, and the session that claimed it (Store::claim). A generation that was admitted
 // without a claim (Store::admit) has no session.
 //
-// A session is one attempt of one run, started by one supervisor. The supervisor is part of it
-// because a supervisor that was replaced may live on and start attempts of its own. The processes
-// of a session do not talk to each other: each names the session and so gets the same generation,
-// and the same token for the same save.
+// A session is one attempt of one run, started by one supervisor. Attempts of different supervisors
+// are different sessions, because a supervisor that was replaced may live on and start attempts.
+// The processes of a session do not talk to each other: each names the session and so gets the same
+// generation, and the same token for the same save.
 
 #include <compare>
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace robustrun::checkpoint {
 
 struct Session {
-  std::string run;                // one word of at most kRunNameBytesMax
-  std::uint64_t attempt = 0;      // number of restarts of the run before it
+  std::string run;  // one word of at most kRunNameBytesMax
+  std::uint64_t attempt = 0;  // number of restarts of the run before it
   std::uint64_t incarnation = 0;  // of the supervisor that started it; 0: unknown
   friend bool operator==(const Session&, const Session&) = default;
 };
@@ -38,9 +38,9 @@ base::Result<Fence> read_fence(const std::string& home);
 // Whether `generation` may still commit. Pure.
 [[nodiscard]] bool admits(const Fence& fence, std::uint64_t generation);
 // The outcome of a claim by `session`. kHeld: the session has claimed before and keeps its
-// generation. kTooLate: a later session of the same run has claimed, so the claim is refused; a
-// session is later if its supervisor is, or, with the same supervisor, its attempt. kNew: the
-// session gets a new generation. Pure.
+// generation. kTooLate: a session of the same run with a later incarnation, or with the same
+// incarnation and a later attempt, has claimed; so this claim is refused. kNew: the session gets a
+// new generation. Pure.
 enum class Claim : std::uint8_t { kHeld, kTooLate, kNew };
 [[nodiscard]] Claim claim_of(const Fence& fence, const Session& session);
 

@@ -83,7 +83,7 @@ class CheckpointReader {
   Manifest manifest_;
   std::vector<std::string> folders_;
   ReadOptions options_;
-  std::vector<ReadSource> found_;  // one per file of the manifest; path is empty: not located yet
+  std::vector<ReadSource> found_;  // one per file of the manifest; empty path: not located yet
   std::set<std::pair<std::size_t, std::size_t>> bad_;  // (file, folder in which it is damaged)
   std::unique_ptr<MountThreads> threads_;  // created on first use
   std::unique_ptr<BulkReader> bulk_;

@@ -16,7 +16,8 @@ inline constexpr std::uint64_t kJsonLineBytesMax = std::uint64_t{1} << 30U;
 // '{'; `robustrun data prepare` parses the lines.
 class JsonLineScanner {
  public:
-  // kCorrupt, kLimit (kJsonLineBytesMax): the text has the line's number, from 1.
+  // kCorrupt: a line does not begin with '{'. kLimit: a line is longer than kJsonLineBytesMax. The
+  // text has the line's number, from 1.
   [[nodiscard]] base::Status add(std::string_view part);
   void finish() { end_line(); }  // at the file's end
 

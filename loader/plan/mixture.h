@@ -34,7 +34,7 @@ class Mixture {
  private:
   std::vector<std::int64_t> owed_;
   std::vector<std::int64_t> share_;  // by source: what each draw adds to owed_; the sum is kOne
-  std::int64_t slack_ = 0;  // a source that is owed less is not due; 0: no weights yet
+  std::int64_t slack_ = 0;  // a source is due if it is owed at least this; 0: no weights yet
 };
 
 }  // namespace robustrun::loader

@@ -8,7 +8,7 @@
 namespace robustrun::loader {
 
 inline constexpr std::uint32_t kLeft = 0xFFFFFFFFU;  // the piece is in no bin
-// The bin of each piece, an index, or kLeft.
+// For each piece, the index of its bin, or kLeft.
 using Packing = std::vector<std::uint32_t>;
 
 // Takes the pieces in the given order, each into the current bin or the next one. The first piece

@@ -97,8 +97,7 @@ struct Spec {
 // number; the text says why.
 [[nodiscard]] base::Result<std::uint32_t> bins_of(std::uint64_t tokens, std::uint32_t context);
 
-// Whether each of `ranks` can get the same number of bins in each micro-batch. kInvalidArgument:
-// no.
+// kInvalidArgument: `ranks` ranks cannot all get the same number of bins in each micro-batch.
 [[nodiscard]] base::Status check_ranks(const Spec& spec, std::uint32_t ranks);
 
 // The weight of a source at a step, in millionths.

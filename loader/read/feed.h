@@ -89,7 +89,7 @@ class Feed {
   // Reads a micro-batch of this rank. Returns its number of labels, not counting kNoLabel.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
-  // The file that is being read at the moment, or whose next piece the feed waits for, and the
+  // The file that is being read at the moment, or of which the feed waits for a piece, and the
   // source's name. The texts are valid as long as this feed or one made by its anew().
   struct Reading {
     const std::string* source = nullptr;
@@ -115,7 +115,7 @@ class Feed {
   base::Status plan_ahead(std::size_t needed);
   [[nodiscard]] base::Result<Planner> planner_of(Cursor cursor,
                                                  std::shared_ptr<TokenFiles> files) const;
-  // Fills in what follows from the step's plan.
+  // Fills in `labels` and `mine` of a planned step, and has the kernel read its tokens ahead.
   [[nodiscard]] base::Status complete(Step& step);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] base::Result<bool> goes_on(const Piece& piece);
