@@ -11,7 +11,7 @@ namespace robustrun::bootstrap {
 
 struct CacheLimits {
   std::uint64_t bytes_max = 0;  // limit for all snapshots together, and for all blobs together
-  std::int64_t unused_s = 0;  // 0: no limit
+  std::int64_t unused_s = 0;  // longest time without use; 0: no limit
 };
 
 // Entries by kind (profiles by file type), the most recently used first. A missing cache counts as
@@ -20,8 +20,9 @@ struct CacheLimits {
 // As list_cache(), but reads all snapshots and blobs and reports what is damaged. Damaged blocks
 // are dropped, so that they are fetched again. Code is not read: it is checked before each use.
 [[nodiscard]] std::vector<CacheEntry> verify_cache(const std::string& cache, std::int64_t now_s);
-// Removes snapshots, blobs and profiles that are damaged or beyond the limits, and unused code
-// beyond `unused_s` or kCodeFoldersKept (store/limits.h). Returns what was removed.
+// Removes snapshots and blobs that are damaged or beyond the limits, profiles that are damaged or
+// beyond `unused_s`, and code beyond `unused_s` or kCodeFoldersKept (store/limits.h). What is in
+// use stays. Returns what was removed.
 std::vector<CacheEntry> shrink_cache(const std::string& cache, const CacheLimits& limits,
                                      std::int64_t now_s);
 

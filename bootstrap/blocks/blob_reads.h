@@ -2,13 +2,13 @@
 // Reads byte ranges of a blob. Each read is answered exactly once, with the bytes or an error, at
 // the latest when its time budget is used up. Thread-safe; callers never wait.
 //
-// A read of whole blocks, the usual case when the kernel reads far ahead, is checked against their
-// sums every time and bypasses the page cache: the kernel keeps the image's own pages. For a part
-// of a block, the whole block is read into the page cache and checked the first time; later parts
-// come from there, or from the disk again, unchecked.
+// A read of whole blocks, the usual case when the kernel reads far ahead, is checked against the
+// blocks' sums every time. It bypasses the page cache of the store's files, because the kernel
+// caches the pages of the image itself. For a part of a block, the whole block is read through the
+// page cache and checked the first time; later reads of parts are not checked.
 //
-// After a failed read the kernel retries it page by page before it reports the error. So a block
-// that could not be fetched is not waited for again for kFailedFor.
+// After a failed read the kernel retries it page by page before it reports the error. So for
+// kFailedFor, reads of a block that could not be fetched fail at once.
 
 #include <atomic>
 #include <chrono>
@@ -38,17 +38,17 @@ class BlobReads {
 
   BlobReads(BlockStore& store, BlockSupply& supply, TouchRecorder& recorder,
             const base::Clock& clock, std::chrono::nanoseconds budget);
-  // Answers all pending reads. No read may begin any more, and the supply must be destroyed, or
-  // never deliver again.
+  // Answers all pending reads. No read may begin any more. The supply must be destroyed, or deliver
+  // no more blocks.
   ~BlobReads();
   BlobReads(const BlobReads&) = delete;
   BlobReads& operator=(const BlobReads&) = delete;
 
   void read(std::uint64_t offset, std::uint64_t length, Answer answer);
-  // Makes reads that begin from now on fail with this error, but for parts of verified blocks that
-  // are in the page cache.
+  // Makes reads that begin from now on fail with this error, except reads of parts of verified
+  // blocks that are in the page cache.
   void refuse(base::Error why);
-  // To be called when the source answers again: blocks that failed are fetched again.
+  // Call this when the source answers again, so that blocks that failed are fetched again.
   void forget_failures();
   // `failure` is called with the cause before a read fails for lack of its blocks; at most once in
   // kFailureLogEvery.
@@ -82,7 +82,7 @@ class BlobReads {
   std::atomic<std::uint64_t> errors_{0};
   std::atomic<std::uint64_t> store_bytes_{0};
 
-  mutable std::mutex mutex_;  // of all that follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   bool is_over_ = false;
   struct Failed {
@@ -93,7 +93,7 @@ class BlobReads {
   std::function<void(const std::string&)> failure_;
   std::optional<base::Error> refusal_;
   base::Nanos report_due_{};
-  std::uint64_t next_number_ = 1;  // 0: none
+  std::uint64_t next_number_ = 1;  // 0: a read that is not in waiting_
   // By number, which is also the order of their deadlines.
   std::map<std::uint64_t, ReadPtr> waiting_;
   std::thread deadline_thread_;

@@ -2,8 +2,9 @@
 // The server's socket. Clients may request blocks and the status, report that the start is over,
 // end the server, or become the client that asks peers (docs/formats/block-server.md).
 //
-// One reader and one writer thread per client, so that a slow client delays only itself; what is
-// queued for it is bounded. The socket has mode 0600: only this user can connect.
+// Each client has a reader thread and a writer thread, so that a slow client delays only itself.
+// The queue of replies to a client is bounded. The socket has mode 0600: only this user can
+// connect.
 
 #include <atomic>
 #include <condition_variable>
@@ -34,14 +35,15 @@ class BlockClients {
     std::function<void()> quit;
   };
 
-  // Binds and starts to listen. kConflict: another server answers there.
+  // Binds and starts to listen. kConflict: another server answers at `path`. `store`, `supply` and
+  // `clock` must outlive this object.
   static base::Result<std::unique_ptr<BlockClients>> listen(const std::string& path,
                                                             BlockStore& store, BlockSupply& supply,
                                                             const base::Clock& clock,
                                                             Handlers handlers);
   BlockClients(const BlockClients&) = delete;
   BlockClients& operator=(const BlockClients&) = delete;
-  // Joins its threads. The supply must still exist: it may be told that its peers have gone.
+  // Ends all connections and waits for their threads.
   ~BlockClients();
 
   // Sends an event to all connected clients, and to later ones until the next event replaces it.
@@ -58,7 +60,7 @@ class BlockClients {
   BlockClients(base::Fd listener, std::string path, BlockStore& store, BlockSupply& supply,
                const base::Clock& clock, Handlers handlers);
   void run_accepts();
-  // False: the system has no thread left. Expects the lock.
+  // Returns false if the system has no thread left. Requires the lock.
   bool start_thread(std::function<void()> run);
   void accept_one();
   void run_reader(const ClientPtr& client);

@@ -1,12 +1,12 @@
 #pragma once
-// Supplies blocks: from the store, else from peers, else from the origin. A block is fetched once
-// at a time, however many callers wait for it.
+// Supplies blocks: from the store; if a block is missing there, from peers; and if no peer has it,
+// from the origin. A block is fetched only once at a time, even if several callers wait for it.
 //
 // Thread-safe; callers never wait. Reads of the store and requests to the origin run on threads of
 // their own, so a call that hangs in a dead file system blocks only its own thread. A failed
-// request to the origin is repeated with growing pauses while its budget lasts. Requests are served
-// by urgency: reads, clients, the profile, the rest. While a read waits for the origin, prefetching
-// leaves it room.
+// request to the origin is repeated with growing pauses until the block's retry budget is used up.
+// Requests are served by urgency (flights.h). While a read waits for a peer or the origin, fewer
+// blocks are prefetched.
 
 #include <array>
 #include <atomic>
@@ -36,7 +36,7 @@
 namespace robustrun::bootstrap {
 
 struct SupplyOptions {
-  std::chrono::nanoseconds retry_budget{std::chrono::seconds(60)};
+  std::chrono::nanoseconds retry_budget{std::chrono::seconds(60)};  // for each block
   unsigned hot_in_flight = kHotInFlight;
   std::uint64_t cold_bytes_per_s = 0;  // 0: blocks that are not in the profile are not prefetched
   bool is_prefetching = true;
@@ -48,8 +48,8 @@ class BlockSupply {
   // Asks a peer for a block without waiting. Returns false if there is no peer to ask.
   using AskPeers = std::function<bool(std::uint64_t block)>;
 
-  // `store`, `origin` and `clock` must outlive this object and its threads. The program ends
-  // without destroying it.
+  // `store`, `origin` and `clock` must outlive this object and its threads. robustrun-blocks never
+  // destroys this object, because its threads may hang.
   BlockSupply(BlockStore& store, Origin& origin, const base::Clock& clock,
               const SupplyOptions& options, const BlockProfile& profile);
   // Joins all threads. For tests, whose origins do not hang.
@@ -57,33 +57,33 @@ class BlockSupply {
   BlockSupply(const BlockSupply&) = delete;
   BlockSupply& operator=(const BlockSupply&) = delete;
 
-  // Requests a block; `ready` gets its bytes, or an error: a permanent one at once, others once its
-  // budget is used up.
+  // Requests a block. `ready` gets its bytes or an error: a permanent error at once, another one
+  // when the retry budget is used up. `ready` may be empty.
   void want(std::uint64_t block, Urgency urgency, BlockReady ready);
-  // Notes a read from the image, whether or not its blocks were present: prefetching of unprofiled
-  // blocks waits while reads go on.
+  // Notes a read from the image, whether or not its blocks were present. Prefetching of blocks that
+  // are not in the profile waits while reads go on.
   void note_read() { last_read_ = clock_.now(); }
   // Runs `job` on a thread for reads of the store.
   void run_local(std::move_only_function<void()> job);
 
   void set_peers(AskPeers ask);
-  // nullopt: no peer has the block.
+  // The reply to AskPeers. nullopt: no peer has the block.
   void peers_answered(std::uint64_t block, std::optional<std::string> bytes);
   // No peer answers any more: blocks requested from them come from the origin.
   void peers_gone();
 
-  // Fills in what it knows; `store_bytes` is added to what is there.
+  // Fills in the members that the supply knows; adds to `store_bytes`.
   void fill_status(BlockServerStatus& status) const;
   // Sets the fault that the origin had when it was opened.
   void set_trouble(std::string why);
   // Notes that the origin is silent, unless it has reported a fault.
   void note_silence(const std::string& why);
-  // Called with a sentence when the origin begins to fail or fails for another cause, and when
-  // it answers again.
+  // Called with a sentence when the origin begins to fail or fails for another cause, and when it
+  // answers again (`is_well`).
   using OnEvent = std::function<void(const std::string&, bool is_well)>;
   void on_event(OnEvent event);
-  // `unkept` is called at most once, with the cause, when the store is open but cannot keep a block
-  // (its cache is full, say). A store that could not be opened is reported elsewhere.
+  // `unkept` is called at most once, with the cause, when the store is open but cannot keep a
+  // block, for example because the cache is full. It is not called for a store with an obstacle().
   void on_unkept(std::function<void(const std::string&)> unkept);
 
  private:
@@ -139,7 +139,7 @@ class BlockSupply {
   std::string trouble_;
   unsigned wants_ = 0;  // pending requests to peers
   unsigned prefetch_requests_ = 0;  // threads with a prefetch request
-  base::Nanos prefetch_due_{};  // no prefetching before
+  base::Nanos prefetch_due_{};  // no prefetching before this time
   base::Nanos cold_due_{};
   std::optional<base::Nanos> cold_since_;  // since when all blocks of the profile have been present
   base::Nanos last_demand_{};

@@ -1,9 +1,9 @@
 #pragma once
-// Checks an image's content: the SHA-256 of all its blocks, once all are in the store.
+// Compares an image's content with a SHA-256, once all blocks are in the store.
 //
-// Owned by the server, whose loop calls tick(). The store is read on a thread of its own, bypassing
-// the page cache and at the lowest priority. If a block proves missing or damaged, even after
-// kRight, it is fetched again and the whole check is repeated. kWrong is final.
+// Owned by the server, whose loop calls tick(). The store is read on a separate thread, bypassing
+// the page cache and at the lowest priority. If a block turns out to be missing or damaged, even
+// after kRight, it is fetched again and the whole check is repeated. kWrong is final.
 
 #include <atomic>
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace robustrun::bootstrap {
 
 class ContentCheck {
  public:
-  // `sha256`: 64 hex digits. This object and all references must live until the process ends: the
-  // check's thread is not stopped.
+  // `sha256`: 64 hex digits. This object and all objects that it refers to must live until the
+  // process ends, because the thread is not stopped.
   ContentCheck(BlockStore& store, BlockSupply& supply, const base::Clock& clock, std::string cache,
                std::string sha256);
 
   enum class State : unsigned char { kOpen, kReading, kRight, kWrong };
-  // `is_all_here`: every block is in the store.
+  // Starts or repeats the check if it is due. `is_all_here`: every block is in the store.
   State tick(bool is_all_here);
   [[nodiscard]] bool is_right() const { return state_ == State::kRight; }
   // The actual digest, if the content is wrong.

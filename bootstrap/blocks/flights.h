@@ -1,6 +1,6 @@
 #pragma once
-// The blocks being fetched and the stage of each, without threads: block_supply.cpp moves them.
-// Callers hold a lock.
+// The blocks that are being fetched, and the stage of each fetch (a flight). block_supply.cpp moves
+// flights from stage to stage. Has no threads and no lock: callers hold one.
 
 #include <array>
 #include <cstdint>
@@ -16,38 +16,41 @@
 
 namespace robustrun::bootstrap {
 
-// What waits for a block: a read through the mount, a client of the socket, or nothing yet
-// (prefetches of blocks in the profile, and of the rest).
+// Why a block is fetched, the most urgent first. kDemand: a read through the mount waits for the
+// block. kClient: a client of the socket waits for it. kHot: prefetching of blocks in the profile.
+// kCold: prefetching of other blocks.
 enum class Urgency : std::uint8_t { kDemand, kClient, kHot, kCold };
 
-// Receives all bytes of a block, valid during the call, or an error. Called once, on any thread.
+// Receives all bytes of a block, valid only during the call, or an error. Called once, on any
+// thread.
 using BlockReady = std::move_only_function<void(base::Result<std::span<const char>>)>;
 
 enum class FlightStage : std::uint8_t {
-  kLocalQueue,   // waits for a thread that reads the store
-  kLocal,        // being read from the store, or written to it
-  kPeerQueue,    // waits until a peer may be asked
-  kPeers,        // a peer was asked
+  kLocalQueue,  // waits for a thread that reads the store
+  kLocal,  // being read from the store, or written to it
+  kPeerQueue,  // waits until a peer may be asked
+  kPeers,  // a peer was asked
   kOriginQueue,  // waits for a thread that asks the origin
-  kOrigin,       // the origin was asked
-  kPause,        // the origin failed; waits for the next try
+  kOrigin,  // the origin was asked
+  kPause,  // the origin failed; waits for the next try
 };
 
 struct Flight {
   Urgency urgency = Urgency::kCold;
   FlightStage stage = FlightStage::kLocalQueue;
-  base::Nanos since{};  // start of its budget
-  base::Nanos due{};    // kPeers: when to ask the origin instead; kPause: when to retry
-  unsigned tries = 0;   // failed requests to the origin
+  base::Nanos since{};  // start of its retry budget
+  base::Nanos due{};  // kPeers: when to ask the origin instead; kPause: when to retry
+  unsigned tries = 0;  // failed requests to the origin
   std::vector<BlockReady> waiters;
 };
 
-// Queues of blocks by urgency. A block whose urgency was raised keeps its old entry, which is
-// skipped: an entry counts only if the flight waits in this queue with this urgency.
+// Queues of blocks by urgency. When a block's urgency is raised, its old entry stays in the queue;
+// pop() skips it.
 class FlightQueue {
  public:
   void push(Urgency urgency, std::uint64_t block) { queues_[index(urgency)].push_back(block); }
-  // Removes and returns the first block of `urgency` for which `is_waiting(block)`.
+  // Removes and returns the first block of `urgency` for which `is_waiting(block)` is true, and
+  // drops the blocks before it.
   template <class IsWaiting>
   std::optional<std::uint64_t> pop(Urgency urgency, IsWaiting&& is_waiting) {
     auto& queue = queues_[index(urgency)];
@@ -71,6 +74,7 @@ class Flights {
   void move_to(Flight& flight, FlightStage stage);
   // Makes the flight more urgent and restarts its budget.
   void raise(Flight& flight, Urgency urgency, base::Nanos now);
+  // Removes the flight and returns its waiters.
   [[nodiscard]] std::vector<BlockReady> end(std::uint64_t block);
   // Blocks in kPeers or kPause whose time has come.
   [[nodiscard]] std::vector<std::uint64_t> due(base::Nanos now) const;
@@ -79,7 +83,7 @@ class Flights {
   [[nodiscard]] bool empty() const { return flights_.empty(); }
   // Number of prefetches.
   [[nodiscard]] unsigned prefetching() const { return prefetching_; }
-  // Blocks that reads wait for beyond the store: now, and in total.
+  // Number of blocks that reads wait for because they are not in the store: now, and in total.
   [[nodiscard]] unsigned demand_waiting() const { return demand_waiting_; }
   [[nodiscard]] std::uint64_t demand_fetches() const { return demand_fetches_; }
 

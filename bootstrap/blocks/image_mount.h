@@ -2,7 +2,7 @@
 // A FUSE file system with one file, `image`: a blob's bytes, read-only (libfuse's low-level API).
 //
 // Its threads only take requests and pass reads on, so one slow block delays nothing else. The
-// kernel caches what it has read. Mounted by mount(2) as root, else by fusermount3.
+// kernel caches what it has read. Mounted by mount(2) if this is root, otherwise by fusermount3.
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,8 @@ base::Status detach_stale_mount(const std::string& folder);
 
 class ImageMount {
  public:
-  // Creates the folder if missing, and mounts. `reads` must outlive the process' last read.
+  // Creates the folder if it is missing, detaches a stale mount, and mounts. `reads` must live
+  // until the last read is answered. kConflict: a live file system is mounted there.
   static base::Result<std::unique_ptr<ImageMount>> mount(const std::string& folder,
                                                          BlobReads& reads, std::uint64_t length);
   ImageMount(const ImageMount&) = delete;
@@ -39,9 +40,9 @@ class ImageMount {
   // Whether the mount has ended, by unmount() or from outside.
   [[nodiscard]] bool is_gone() const { return is_gone_; }
 
-  // From now on the kernel reads kReadAheadKib ahead of sequential readers, if this is root. It
-  // starts with 128 KiB: a start jumps around in its libraries, and each jump would fetch unneeded
-  // data from a slow origin.
+  // From now on the kernel reads kReadAheadKib ahead of sequential readers, if this is root.
+  // Before, it reads 128 KiB ahead, because a start jumps around in its libraries and each jump
+  // would fetch unneeded data from a slow origin.
   void read_far_ahead();
 
   // For the functions that serve the kernel's requests.

@@ -10,15 +10,15 @@ namespace robustrun::bootstrap {
 inline constexpr unsigned kLocalThreads = 8;     // reads of the store
 // Concurrent requests to the origin, besides prefetching.
 inline constexpr unsigned kDemandThreads = 16;
-// Prefetching: first hot blocks, those of the profile; then cold ones, all others of the image.
+// Prefetching: first the hot blocks, those of the profile; then the cold ones, all others.
 inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a peer or the origin
 inline constexpr unsigned kColdInFlight = 2;
 // Pause of cold prefetching after a read of a block that was missing or not verified yet.
 inline constexpr std::chrono::milliseconds kColdQuiet{500};
-// Pause of cold prefetching after any read, but only in the first kColdPatience from the moment
-// when it could have begun. Later, reads of present blocks no longer delay it.
+// Pause of cold prefetching after any read. Reads of present blocks delay cold prefetching for at
+// most kColdPatience.
 inline constexpr std::chrono::seconds kColdRest{5};
 inline constexpr std::chrono::seconds kColdPatience{60};
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers
@@ -33,7 +33,7 @@ inline constexpr std::chrono::milliseconds kSupplyTick{20};
 inline constexpr std::chrono::seconds kNamedPatience{5};  // wait for a source whose blob is known
 
 // blob_reads
-inline constexpr std::size_t kReadsWaitingMax = 4096;  // more fail with EIO at once
+inline constexpr std::size_t kReadsWaitingMax = 4096;  // further reads fail with EIO at once
 inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;
 inline constexpr std::chrono::seconds kFailureLogEvery{1};
 inline constexpr std::chrono::seconds kFailedFor{

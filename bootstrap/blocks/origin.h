@@ -2,10 +2,10 @@
 // Where a blob comes from: a path on (slow, shared) storage, or an HTTP server that supports
 // ranges.
 //
-// Calls are thread-safe and block: as long as the file system does, or until the server times out.
-// kUnavailable, kTimeout and most kOs (is_worth_retrying()) are worth retrying; other errors are
-// permanent, such as kNotFound, kPermission, kConflict (the source has changed), kProtocol (no
-// ranges).
+// Calls are thread-safe. They block as long as the file system does, or until the server times out.
+// kUnavailable, kTimeout and most kOs errors are worth retrying (is_worth_retrying()). Other errors
+// are permanent, such as kNotFound, kPermission, kConflict (the source has changed) and kProtocol
+// (the server does not support ranges).
 
 #include <cstdint>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
-// Measures the origin: bytes per second over the last seconds with requests, and the typical time
-// to the first byte. Pure.
+// Measures the origin: bytes per second over the last 8 seconds that had requests, and the typical
+// time to the first byte. Pure.
 
 #include <array>
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace robustrun::bootstrap {
 
 class OriginMeter {
  public:
+  // Notes a request: `bytes` received, `first_byte` the time to the first of them.
   void add(base::Nanos now, std::uint64_t bytes, base::Nanos first_byte);
   [[nodiscard]] std::uint64_t bytes_per_s() const;
   [[nodiscard]] std::uint64_t latency_us() const;

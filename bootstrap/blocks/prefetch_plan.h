@@ -1,6 +1,6 @@
 #pragma once
-// Which block to prefetch next: first those of the profile, in its order, then all others. Pure. A
-// failed block comes again in the next round.
+// Decides which block to prefetch next: first the hot blocks (those of the profile, in its order),
+// then the cold ones (all others). A block that failed comes again in the next round. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -12,17 +12,17 @@ namespace robustrun::bootstrap {
 
 class PrefetchPlan {
  public:
-  // `present`: blocks that are in the store. Those of the profile are read all the same: they may
-  // be damaged, and reading brings them into the page cache.
+  // `present`: for each block, whether it is in the store. Hot blocks are read even if present:
+  // they may be damaged, and reading brings them into the page cache.
   PrefetchPlan(const BlockProfile& profile, const std::vector<bool>& present);
 
-  // Blocks of the profile are hot, all others cold. Call next_cold() once next_hot() has none left.
-  // The next such block of this round; nullopt: none is left.
+  // The next block of this round; nullopt: none is left. Call next_cold() when no hot block is
+  // left.
   [[nodiscard]] std::optional<std::uint64_t> next_hot();
   [[nodiscard]] std::optional<std::uint64_t> next_cold();
-  // The block is in the store now, however it came. If the store had no room, do not call this.
+  // Call this when a block is in the store, whether or not it was prefetched.
   void mark_there(std::uint64_t block);
-  // Restarts both rounds with the missing blocks.
+  // Begins the next round, with the blocks that are still missing.
   void start_round();
 
   [[nodiscard]] std::uint64_t hot_blocks() const { return hot_.size(); }

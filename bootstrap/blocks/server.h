@@ -1,6 +1,6 @@
 #pragma once
-// robustrun-blocks serve: connects the parts and runs until it is told to end, or is no longer
-// used.
+// The command `robustrun-blocks serve`: connects the parts and runs until it is told to end, or is
+// no longer used.
 
 #include "base/core/result.h"
 #include "bootstrap/blocks/options.h"

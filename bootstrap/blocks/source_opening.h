@@ -1,7 +1,7 @@
 #pragma once
-// Identifies the source at the server's start: from the source itself, or, if it cannot be reached,
-// from what is remembered of it. The source is not contacted if a digest was given and all of that
-// content is in the store, whatever source it came from.
+// Identifies the source's blob at the server's start: from the source itself or, if it cannot be
+// reached, from the cache (store/source_name.h). If a digest was given and the store has all of
+// that content (store/checked_blob.h), the source is not contacted.
 
 #include <memory>
 #include <string>
@@ -15,18 +15,20 @@ namespace robustrun::bootstrap {
 
 struct OpenedSource {
   std::unique_ptr<Origin> origin;
-  // Why the source did not answer; `origin` is then a late one (late_origin.h).
+  // Why the source did not answer; `origin` is then a late_origin(). Empty: no trouble.
   std::string trouble;
   bool is_looked_at = true;  // whether the source was read now
 };
 
-// Retries for options.retry_budget, but only for kNamedPatience if the store has blocks of a blob
-// known to come from this source. A signal from `signals` ends it (kCancelled), but only between
-// two tries; a try of a source without a known blob may take as long as its file system.
+// Retries for options.retry_budget, but at most for kNamedPatience if the store has blocks of a
+// blob known to come from this source. A signal from `signals` ends the retries (kCancelled), but
+// only between two tries. A try of a source without a known blob blocks as long as its file system
+// does.
 [[nodiscard]] base::Result<OpenedSource> open_source(const ServeOptions& options,
                                                      const base::Clock& clock, int signals);
 
-// Reads a signal from `signals`; returns whether it ends the server. SIGHUP and SIGPIPE do not.
+// Reads a signal from `signals`, a signalfd. Returns whether the signal ends the server: SIGTERM
+// and SIGINT do.
 [[nodiscard]] bool is_told_to_end(int signals);
 
 }  // namespace robustrun::bootstrap

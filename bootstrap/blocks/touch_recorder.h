@@ -1,6 +1,6 @@
 #pragma once
-// Records the order in which the blocks of a blob are first touched, until the start is over, then
-// merges it into the profile's file. Thread-safe.
+// Records the order in which the blocks of a blob are first read during a start, and merges the
+// record into the profile's file. Thread-safe.
 
 #include <cstdint>
 #include <mutex>
@@ -20,10 +20,13 @@ class TouchRecorder {
  public:
   TouchRecorder(std::string path, std::uint64_t length);
 
+  // Notes a read of the blocks `first` to `last`, both included.
   void touch(std::uint64_t first, std::uint64_t last);
-  // Ends the recording and saves it; later calls do nothing. Blocks as the file system does.
+  // Ends the recording and saves it; later calls do nothing. Blocks as long as the file system
+  // does.
   base::Status settle(const base::Clock& clock);
   [[nodiscard]] bool is_recording() const;
+  // Number of blocks read so far, also after the recording.
   [[nodiscard]] std::uint64_t touched() const;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
-// How to install an environment into a folder, and how programs see it afterwards: argument vectors
-// and environment variables. Pure; agent/deps/node_snapshot.h runs them. No shell is involved.
+// Plans how to install an environment into a folder, and how programs see it afterwards: argument
+// vectors and environment variables. Pure; agent/deps/node_snapshot.h runs the programs, without a
+// shell.
 
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct BuildPlan {
   std::string deps;  // the file given by --deps, absolute
   std::vector<std::string> command;  // --setup-cmd
   std::string tree;  // the empty folder to install into
-  std::string requirements;  // the list to install, or where a step writes it; beside the tree
+  std::string requirements;  // path of the list to install; a step may write it; beside the tree
   bool has_local = false;  // SnapshotInputs::has_local
 };
 
@@ -33,16 +34,17 @@ struct BuildStep {
   std::string working_directory{};  // empty: the workers'
 };
 
-// The steps in order; each must end with 0. kNotFound, a whole sentence: what must be installed.
+// The steps in order; each must end with exit code 0. kNotFound: a tool is missing; the text is a
+// whole sentence that says what to install.
 [[nodiscard]] base::Result<std::vector<BuildStep>> plan_build(const BuildPlan& plan,
                                                               const BuildTools& tools);
 
-// mksquashfs: packs the tree into one file with zstd, owned by root; equal files with equal times
+// Packs the tree into one squashfs file with zstd, all owned by root. Equal files with equal times
 // give equal bytes.
 [[nodiscard]] std::vector<std::string> squash_argv(const std::string& mksquashfs,
                                                    const std::string& tree,
                                                    const std::string& file);
-// unsquashfs: unpacks into a folder that exists.
+// Unpacks into a folder that exists.
 [[nodiscard]] std::vector<std::string> unsquash_argv(const std::string& unsquashfs,
                                                      const std::string& file,
                                                      const std::string& tree);
@@ -55,8 +57,9 @@ struct TreeFacts {
   bool has_path_files = false;  // has .pth files beside the packages
 };
 
-// Variables for the workers. PATH and PYTHONPATH are put in front of those in `environment`;
-// ROBUSTRUN_PREFIX is the tree; ROBUSTRUN_SITE lists folders whose .pth files count. `minor`: 3.11.
+// Variables for the workers. The tree's folders come first in PATH and PYTHONPATH, before those in
+// `environment`. ROBUSTRUN_PREFIX is the tree; ROBUSTRUN_SITE lists folders whose .pth files count.
+// `minor`: the version of Python, such as 3.11.
 [[nodiscard]] std::vector<std::string> tree_environment(
     const std::string& tree, const TreeFacts& facts, const std::string& minor,
     const std::vector<std::string>& environment);

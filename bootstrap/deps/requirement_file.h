@@ -1,9 +1,9 @@
 #pragma once
-// Parses pip's requirements files as far as a snapshot needs it: which other files they read, and
+// Parses pip's requirements files as far as a snapshot needs it: which other files they name, and
 // whether they fix one version of everything. Pure.
 //
-// Syntax: pip's "Requirements File Format". A backslash at the end of a line continues it, a
-// comment starts at the beginning of the line or after a blank, and each line is one option or one
+// Syntax: pip's "Requirements File Format". A backslash at the end of a line continues the line. A
+// comment starts at the beginning of the line or after a blank. Each line is one option or one
 // requirement (PEP 508).
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct RequirementLine {
   std::string path{};  // unless kOther: as written, without file://, extras and markers
   std::string rest{};  // for kEditable and kPath: extras and markers after the path
   std::string text{};  // the whole line, continuations joined, without its comment
-  // Whether it always gives the same package; a path does, because its content is hashed.
+  // Whether the line always gives the same package. A path does, because its content is hashed.
   bool pinned = true;
 };
 
-// Paths and URLs are not accessed. Errors: kLimit (kDepsFileBytesMax, kDepsLinesMax),
-// kCorrupt (a NUL byte, or, with the line number, an option without a value).
+// Does not access paths and URLs. kLimit: more than kDepsFileBytesMax or kDepsLinesMax. kCorrupt: a
+// NUL byte, or an option without a value, with the line's number.
 [[nodiscard]] base::Result<std::vector<RequirementLine>> parse_requirements(std::string_view text);
 
 }  // namespace robustrun::bootstrap

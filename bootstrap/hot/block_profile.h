@@ -1,6 +1,6 @@
 #pragma once
-// Which blocks of a blob a start reads, in the order of the first touch
-// (docs/formats/block-store.md). Pure, bounded, fuzzed. The same idea as hot_profile.h.
+// Which blocks of a blob a start reads, in the order of the first touch. (hot_profile.h records the
+// same for files.) Pure, bounded, fuzzed. docs/formats/block-store.md defines the format.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::bootstrap {
 
 struct HotBlock {
   std::uint32_t block = 0;
-  std::uint32_t missed = 0;  // consecutive recordings without it
+  std::uint32_t missed = 0;  // how many recordings in a row did not contain the block
   bool operator==(const HotBlock&) const = default;
 };
 
@@ -27,10 +27,10 @@ struct BlockProfile {
 
 // Encodes as text; consecutive blocks share one line.
 [[nodiscard]] std::string encode_block_profile(const BlockProfile& profile);
-// Checks everything; kCorrupt or kLimit.
+// Checks everything. kLimit: longer than kProfileBytesMax. kCorrupt: anything else.
 [[nodiscard]] base::Result<BlockProfile> decode_block_profile(std::string_view text);
-// `newest`, followed by the blocks of `before` that it lacks, except those that kMissedMax
-// recordings in a row have missed now. A `before` of another length is ignored.
+// `newest`, followed by the blocks of `before` that it lacks, except blocks that were missing in
+// the last kMissedMax recordings, `newest` included. A `before` of another length is ignored.
 [[nodiscard]] BlockProfile merge_block_profiles(BlockProfile newest, const BlockProfile& before);
 
 // CACHE/hot/KEY.blocks.

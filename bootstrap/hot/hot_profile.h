@@ -2,9 +2,8 @@
 // Which files, and which parts of them, a program reads before its first step, in the order of the
 // first touch. Pure; docs/formats/hot-profile.md defines the format.
 //
-// The idea, recording one start for later ones to read ahead, comes from Bootseer's "hot block
-// record and prefetch" (arXiv 2507.12619, section 1) and overlaybd's trace; here it is applied to
-// plain files.
+// The idea, to record one start so that later ones can read ahead, comes from Bootseer's "hot block
+// record and prefetch" (arXiv 2507.12619, section 1) and overlaybd's trace.
 
 #include <cstdint>
 #include <string>
@@ -26,7 +25,7 @@ struct HotFile {
   // Size and modification time when recorded: if they differ now, the file has changed.
   std::uint64_t size = 0;  // bytes
   std::int64_t mtime_ns = 0;  // Unix time
-  std::uint32_t missed = 0;  // consecutive recordings without it
+  std::uint32_t missed = 0;  // how many recordings in a row did not contain the file
   std::vector<HotRange> ranges;  // ascending, disjoint; empty: the whole file
   bool operator==(const HotFile&) const = default;
 };
@@ -42,17 +41,18 @@ struct HotProfile {
 
 // Skips files whose path the format cannot represent (one with a line break).
 [[nodiscard]] std::string encode_profile(const HotProfile& profile);
-// Checks everything. kCorrupt: incomplete or wrong; the message has the number of the first wrong
-// file, if it is one. kLimit: longer than kProfileBytesMax.
+// Checks everything. kCorrupt: incomplete or wrong; if a file is wrong, the text has its number.
+// kLimit: longer than kProfileBytesMax.
 [[nodiscard]] base::Result<HotProfile> decode_profile(std::string_view text);
 
-// `newest`, followed by the files of `before` that it lacks, except those that the last kMissedMax
-// recordings, `newest` included, have missed; kHotFilesMax files in all. Ranks and runs differ a
-// little, and an unneeded file costs less than a missing one.
+// `newest`, followed by the files of `before` that it lacks, except files that were missing in the
+// last kMissedMax recordings, `newest` included. At most kHotFilesMax files in all. Files of
+// earlier recordings are kept because runs differ a little, and an unneeded file costs less than a
+// missing one.
 [[nodiscard]] HotProfile merge_profiles(HotProfile newest, const HotProfile& before);
 
-// The source of a compiled Python module, which the import checks before it uses the compiled one
-// (PEP 3147: DIR/NAME.py for DIR/__pycache__/NAME.TAG.pyc); empty for other paths.
+// The path of a compiled Python module's source, which an import checks first (PEP 3147:
+// DIR/NAME.py for DIR/__pycache__/NAME.TAG.pyc). Empty for other paths.
 [[nodiscard]] std::string source_of(std::string_view path);
 
 // The bytes of one read, at most kPieceBytes.

@@ -1,6 +1,6 @@
 #pragma once
-// Makes a profile from what workers read: which of these files, and which parts, are worth reading
-// ahead. Blocks as long as their file systems do.
+// Makes a profile of the files that workers read: decides which files, and which parts of them, are
+// worth reading ahead. Blocks as long as their file systems do.
 
 #include <cstdint>
 #include <vector>
@@ -10,11 +10,10 @@
 
 namespace robustrun::bootstrap {
 
-// Only regular files count, each once even under several names. Files of file systems in memory
-// (tmpfs) do not count; with `shared_only`, those on local disks do not either. Of files of
-// kResidentFrom bytes and more, only the parts in the page cache count. If those cannot be queried,
-// the whole file counts, unless it is longer than kWholeMappedMax (if it was mapped) or
-// kWholeReadMax (if not). `now_s`: Unix time.
+// Takes regular files, each once even if it has several names, but none in memory (tmpfs) and, with
+// `shared_only`, none on local disks. Of files of kResidentFrom bytes and more, takes only the
+// parts that are in the page cache. If these cannot be queried, takes the whole file, unless it is
+// longer than kWholeMappedMax (if it was mapped) or kWholeReadMax (if not). `now_s`: Unix time.
 [[nodiscard]] HotProfile record_profile(const std::vector<TouchedFile>& touched, bool shared_only,
                                         std::int64_t now_s);
 

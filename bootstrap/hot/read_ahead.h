@@ -3,10 +3,10 @@
 //
 // Owned by the agent, on its loop. Reads on threads of its own, kReadsInFlight at a time, in the
 // profile's order and with the lowest best-effort I/O priority, so that the program's own reads go
-// first if the disk's scheduler honours that. Uses pread(2): hints (posix_fadvise, readahead) are
-// silently cut short by the kernel and ignored by network file systems, whereas a read is complete
-// and reports errors. Also makes the kernel cache the names that an import looks up: stats the
-// source of a compiled module, and lists a folder when the first file in it is read.
+// first if the disk's scheduler supports priorities. Uses pread(2) instead of hints (posix_fadvise,
+// readahead), which the kernel silently cuts short and network file systems ignore. Also makes the
+// kernel cache the names that an import looks up: stats the source of a compiled module, and lists
+// a folder when the first file in it is read.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace robustrun::bootstrap {
 
 struct ReadAheadSummary {
   std::uint64_t files = 0;  // files in the profile
-  std::uint64_t changed = 0;  // of these: missing, unreadable or changed
+  std::uint64_t changed = 0;  // files among them that are missing, unreadable or changed
   std::uint64_t bytes = 0;  // bytes read
   base::Nanos took{};
 };
@@ -32,8 +32,8 @@ class ReadAhead {
  public:
   using Done = std::function<void(const ReadAheadSummary&)>;
 
-  // Starts at once. `done` is called on the loop when everything is read, never after the
-  // destructor.
+  // Starts to read. Calls `done` on the loop when everything is read, but never after the
+  // destructor. `clock` must outlive this object.
   ReadAhead(boost::asio::any_io_executor executor, const base::Clock& clock, HotProfile profile,
             Done done);
   // Stops reading; a hanging read is left to its thread.

@@ -1,6 +1,6 @@
 #pragma once
-// On what kind of file system is a file: local, shared by many machines, or in memory? Blocks as
-// long as the file system does.
+// Tells on what kind of file system a file is: local, shared by many machines, or in memory. Blocks
+// as long as the file system does.
 
 #include <cstdint>
 #include <string>
@@ -8,9 +8,9 @@
 namespace robustrun::bootstrap {
 
 enum class FileSystem : std::uint8_t {
-  kLocal,    // a disk of this machine, or an unknown kind
-  kShared,   // on a network, FUSE, or an image that may be on such storage
-  kMemory,   // tmpfs, proc, sysfs …: nothing to read ahead
+  kLocal,  // a disk of this machine, or an unknown kind
+  kShared,  // on a network, FUSE, or squashfs, whose image may be on a network
+  kMemory,  // tmpfs, proc, sysfs …: nothing to read ahead
   kMissing,  // no such file, or not accessible
 };
 

@@ -9,12 +9,12 @@
 namespace robustrun::bootstrap {
 
 struct Mount {
-  // Number of the file system's device. `major` is 0 if it has no disk; `minor` of a FUSE file
-  // system is the number of its connection.
+  // Number of the file system's device. `major` is 0 if the file system is not on a disk; `minor`
+  // of a FUSE file system is the number of its connection.
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
   std::string folder;
-  std::string type;    // squashfs, fuse, fuse.NAME …
+  std::string type;  // squashfs, fuse, fuse.NAME …
   std::string source;
   bool operator==(const Mount&) const = default;
 };
@@ -22,7 +22,7 @@ struct Mount {
 // Mounts in the kernel's order, later ones last. Malformed lines are skipped.
 [[nodiscard]] std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
-// Mounts at and below `folder`, newest first: the order in which they can be undone.
+// Mounts at and below `folder`, newest first: the order in which they can be unmounted.
 [[nodiscard]] std::vector<Mount> mounts_below(const std::vector<Mount>& mounts,
                                               std::string_view folder);
 

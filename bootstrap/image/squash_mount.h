@@ -1,10 +1,9 @@
 #pragma once
 // Mounts a squashfs image on a folder: read-only, nosuid, nodev.
 //
-// The kernel mounts it through a loop device if that is possible (root, and a kernel that supports
-// the compressor); otherwise squashfuse_ll or squashfuse does, as a child of this process. All
-// calls block as long as the image's file system does, so they run on a pool; any thread may make
-// them.
+// The kernel mounts it through a loop device if this process is root and the kernel supports the
+// compressor. Otherwise squashfuse_ll or squashfuse mounts it, as a child of this process. All
+// calls block as long as the image's file system does, so make them on a pool's threads.
 
 #include <chrono>
 #include <memory>
@@ -18,18 +17,18 @@ namespace robustrun::bootstrap {
 struct SquashMountPlan {
   std::string image;   // a squashfs image (squash_image.h)
   std::string folder;  // empty, absolute, owned by this user
-  std::string path;    // PATH on which to find squashfuse and fusermount3
+  std::string path;    // where to find squashfuse and fusermount3, like PATH
   std::chrono::milliseconds within = kMountMax;  // time limit for squashfuse
   bool by_kernel = true;  // false: use squashfuse even if the kernel could
 };
 
-// A mounted image. Destroying the object does not unmount it: without unmount(), the clean-up
-// (mount_folder.h) does that later.
+// A mounted image. Destroying the object does not unmount the image; without unmount(), the
+// clean-up of mount_folder.h unmounts it later.
 class SquashMount {
  public:
-  // Mounts the image. kNotFound: the kernel did not mount it and squashfuse is not installed;
-  // kOs: /dev/fuse cannot be opened; kTimeout, kUnavailable: squashfuse failed. The error is a
-  // whole sentence with the cause.
+  // kNotFound: the kernel did not mount the image and squashfuse is not installed. kOs: /dev/fuse
+  // cannot be opened. kTimeout, kUnavailable: squashfuse failed. The text of an error is a whole
+  // sentence with the cause.
   static base::Result<SquashMount> make(const SquashMountPlan& plan);
   SquashMount(SquashMount&&) noexcept;
   SquashMount& operator=(SquashMount&&) noexcept;
@@ -37,7 +36,8 @@ class SquashMount {
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] bool is_by_kernel() const { return helper_ == nullptr; }
-  // Unmounts at once. Processes with open files keep them if the kernel serves the image.
+  // Unmounts at once. Processes can go on reading files that they have open only if the kernel
+  // serves the image.
   base::Status unmount();
 
  private:
@@ -50,8 +50,8 @@ class SquashMount {
 };
 
 // Unmounts everything at and below `folder`, lazily. FUSE connections are aborted first, so that
-// processes waiting for a stopped or dead server get an error and can be killed. `path`: as above.
-// Succeeds if nothing is mounted there.
+// processes waiting for a stopped or dead server get an error and can be killed. `path`: as in
+// SquashMountPlan. Succeeds if nothing is mounted there.
 base::Status unmount_all(const std::string& folder, const std::string& path);
 
 // Only aborts the FUSE connections, so that no reader waits any longer.

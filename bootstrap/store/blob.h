@@ -1,11 +1,12 @@
 #pragma once
-// A blob: an immutable file of known length, cut into blocks, with a name derived from its content:
-// an image, a snapshot of dependencies, or a staged file.
+// A blob: an immutable file of known length, cut into blocks: an image, a snapshot of dependencies,
+// or a staged file.
 //
-// The key is the SHA-256, cut to 128 bits, of the blob's length, its validator, and its first and
-// last 64 KiB: a file with the same validator has the same key on every node and in every job,
-// whatever its path or URL. The validator (a file's modification time; a server's strong ETag, else
-// its Last-Modified) distinguishes files that differ only in the middle.
+// A blob's name is its key. For images and staged files, it is the SHA-256, cut to 128 bits, of the
+// length, the validator, and the first and last 64 KiB. So it is the same on every node and in
+// every job, whatever the path or URL. The validator (a file's modification time; a server's strong
+// ETag or, without one, its Last-Modified) distinguishes files that differ only in the middle.
+// docs/formats/bulk.md defines the key of a snapshot.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace robustrun::bootstrap {
 
 // A start reads scattered parts of its libraries: 238 MB of the measured image (`bench/run
 // images`), which are 260 MB in blocks of this size, 279 MB in blocks of 256 KiB and 350 MB in
-// blocks of 1 MiB. Larger blocks gain nothing with 16 or more requests in flight, smaller ones
-// neither, because squashfs itself reads 128 KiB at a time.
+// blocks of 1 MiB. With 16 or more requests in flight, larger blocks are not faster. Smaller blocks
+// gain nothing, because squashfs itself reads 128 KiB at a time.
 inline constexpr std::uint64_t kBlockBytes = std::uint64_t{128} << 10;
 inline constexpr std::uint64_t kBlobBytesMax = std::uint64_t{1} << 40;
 // Bytes at both ends that are part of the key.
@@ -36,25 +37,25 @@ struct Blob {
 [[nodiscard]] constexpr std::uint64_t blocks_of(std::uint64_t length) {
   return (length + kBlockBytes - 1) / kBlockBytes;
 }
-// Bytes of the block number `block`, which must exist.
+// Length in bytes of the block number `block`, which must exist.
 [[nodiscard]] constexpr std::uint64_t bytes_of_block(std::uint64_t length, std::uint64_t block) {
   return std::min(kBlockBytes, length - block * kBlockBytes);
 }
 
-// The key of a blob. `head`, `tail`: its first and last kBlobEdgeBytes; of a shorter blob, both
-// are all of it.
+// `head`, `tail`: the first and last kBlobEdgeBytes; if the blob is shorter, each is the whole
+// blob.
 [[nodiscard]] std::string blob_key(std::uint64_t length, std::string_view validator,
                                    std::string_view head, std::string_view tail);
 [[nodiscard]] bool is_blob_key(std::string_view text);
 
 // The validator of a local file, made of its modification time in nanoseconds.
 [[nodiscard]] std::string path_validator(std::int64_t mtime_ns);
-// The blob of a regular file. Blocks as long as the file system does. kOs, also if it is
-// missing; kInvalidArgument: the file is empty, not regular or too long; kConflict: it was cut
-// short meanwhile.
+// The blob of a regular file. Blocks as long as the file system does. kOs: a system call failed, or
+// the file is missing. kInvalidArgument: it is empty, not regular or too long. kConflict: it was
+// cut short meanwhile.
 [[nodiscard]] base::Result<Blob> blob_of_file(const std::string& path);
-// The key without a validator: equal for copies of a squashfs image, whose head contains its
-// creation time.
+// The key with an empty validator. It is equal for copies of a squashfs image and differs between
+// images, because an image's head contains its creation time. Errors: as blob_of_file().
 [[nodiscard]] base::Result<std::string> content_key(const std::string& path);
 
 // Whether a source is fetched over HTTP; otherwise it is a path.

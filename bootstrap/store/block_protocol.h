@@ -4,7 +4,7 @@
 //
 // A frame, all numbers little-endian:
 //     u32 magic 'RRBK' | u32 kind | u64 id | u64 block | u32 length | payload
-// Answers carry the id of their question. Each side numbers its own questions.
+// A reply has the id of its request. Each side numbers its own requests.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,19 +19,20 @@ namespace robustrun::bootstrap {
 
 enum class BlockFrameKind : std::uint32_t {
   // client to server
-  kStatus = 1,   // request the status; the kOk reply has it as text
-  kSettled = 2,  // the first step is done, which ends the recording; kOk or kError
-  kGet = 3,  // request a block; payload: a byte of flags; kOk with its bytes, kNone or kError
-  kQuit = 4,  // kOk, then the server unmounts and ends
-  kPeers = 5,  // this connection answers kWant from now on; kOk
-  // both ways: answers
+  kStatus = 1,   // requests the status; reply: kOk with the status as text
+  kSettled = 2,  // the first step is done, so the recording ends; reply: kOk or kError
+  // Requests a block. Payload: a byte of flags. Reply: kOk with the block's bytes, kNone or kError.
+  kGet = 3,
+  kQuit = 4,  // reply: kOk; then the server unmounts and ends
+  kPeers = 5,  // this connection answers kWant from now on; reply: kOk
+  // both ways: replies
   kOk = 101,
   // To kGet without kGetMayAskOrigin: the block is not in the store. To kWant: no peer has it.
   kNone = 102,
-  kError = 103,  // a sentence
+  kError = 103,  // payload: a sentence
   // server to client
-  kWant = 110,  // request to the peers' connection; kOk with the block's bytes, or kNone
-  kEvent = 120,  // a sentence; id 0; `block` is a BlockEvent
+  kWant = 110,  // requests a block from peers; reply: kOk with its bytes, or kNone
+  kEvent = 120,  // payload: a sentence; id 0; `block` is a BlockEvent
 };
 
 // The kind of an event. An older client treats unknown kinds as kNews.
@@ -45,7 +46,7 @@ enum class BlockEvent : std::uint64_t {
 inline constexpr std::uint32_t kBlockMagic = 0x4B425252;  // "RRBK"
 inline constexpr std::size_t kBlockFrameHead = 28;
 inline constexpr std::size_t kBlockPayloadMax = kBlockBytes;
-inline constexpr char kGetMayAskOrigin = 1;  // flag of kGet
+inline constexpr char kGetMayAskOrigin = 1;  // flag of kGet: a missing block is fetched
 
 struct BlockFrame {
   BlockFrameKind kind = BlockFrameKind::kStatus;
@@ -57,7 +58,7 @@ struct BlockFrame {
 
 // `frame.payload` must not exceed kBlockPayloadMax.
 [[nodiscard]] std::string encode_block_frame(const BlockFrame& frame);
-// Encodes only the head, for a payload of `length` bytes that is sent after it.
+// Encodes only the head; the caller sends `length` bytes of payload after it.
 [[nodiscard]] std::string encode_block_frame_head(BlockFrameKind kind, std::uint64_t id,
                                                   std::uint64_t block, std::size_t length);
 
@@ -65,16 +66,16 @@ struct BlockFrame {
 class BlockFrameReader {
  public:
   void feed(std::string_view bytes);
-  // The next whole frame; nullopt: more bytes are needed. After an error (kProtocol: an invalid or
-  // too long frame) the connection is unusable.
+  // The next whole frame; nullopt: more bytes are needed. kProtocol: an invalid or too long frame;
+  // the connection is then unusable.
   [[nodiscard]] base::Result<std::optional<BlockFrame>> next();
 
  private:
   std::string pending_;
 };
 
-// The reply to kStatus: lines NAME=VALUE. Unknown names are ignored, so that an older client
-// understands a newer server.
+// The reply to kStatus, as text: lines NAME=VALUE. Unknown names are ignored, so that an older
+// client understands a newer server.
 struct BlockServerStatus {
   std::string key;  // of the blob
   std::uint64_t length = 0;  // of the blob, in bytes
@@ -83,7 +84,7 @@ struct BlockServerStatus {
   bool is_all_done = false;  // every block is in the store
   bool is_recording = false;
   bool is_checked = false;  // the content has the requested digest
-  std::uint64_t hot_blocks = 0;  // of the profile
+  std::uint64_t hot_blocks = 0;  // in the profile
   std::uint64_t stored_blocks = 0;  // in the store now
   std::uint64_t touched_blocks = 0;  // blocks read through the mount
   std::uint64_t store_bytes = 0;  // bytes delivered from the store
@@ -95,7 +96,7 @@ struct BlockServerStatus {
   std::uint64_t origin_failures = 0;  // failed requests to the origin, retried or not
   std::uint64_t rotten = 0;  // damaged blocks of the store, fetched again
   std::uint64_t passed = 0;  // blocks delivered but not stored
-  std::uint64_t origin_latency_us = 0;  // typical time to the first byte
+  std::uint64_t origin_latency_us = 0;  // typical time to the first byte, in microseconds
   std::uint64_t origin_bytes_per_s = 0;  // over the last seconds with requests
   std::string trouble;  // why the origin cannot be read at present; empty: readable
   bool operator==(const BlockServerStatus&) const = default;

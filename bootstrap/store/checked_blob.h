@@ -1,9 +1,10 @@
 #pragma once
-// Records which blobs of the store are known to have which SHA-256 as a whole:
-// CACHE/blocks/KEY/checked (docs/formats/block-store.md).
+// Records the SHA-256 of a whole blob in the store, once it was checked: CACHE/blocks/KEY/checked
+// (docs/formats/block-store.md). A job that needs this content may then use the blob, whatever its
+// source.
 //
-// The record names the block sums for which it was true; when a sum is cleared or changed, it no
-// longer counts. So a job that needs this content may use the blob, whatever source it came from.
+// The record contains a hash of the blob's block sums. When a sum is cleared or changed, the record
+// does not count any more.
 
 #include <optional>
 #include <string>
@@ -14,20 +15,21 @@
 
 namespace robustrun::bootstrap {
 
-// SHA-256 of the list of a blob's sums, in hex like all hashes here.
+// SHA-256 of the list of a blob's sums. All hashes here are in hex.
 [[nodiscard]] base::Result<std::string> hash_of_sums(const std::string& cache,
                                                      const std::string& key);
-// `sums`: the value of hash_of_sums() both before and after all blocks were read and found to
-// match.
+// Records that the blob has the content `sha256`. `sums`: the value that hash_of_sums() had both
+// before and after all blocks were read.
 base::Status save_checked(const std::string& cache, const std::string& key, std::string_view sha256,
                           std::string_view sums);
+// Whether the blob has a record of the content `sha256`, and the record counts.
 [[nodiscard]] bool is_checked_blob(const std::string& cache, const std::string& key,
                                    std::string_view sha256);
-// A blob with that content, all of which is in the store.
+// A blob with the content `sha256`, all of which is in the store.
 [[nodiscard]] std::optional<NamedBlob> find_checked_blob(const std::string& cache,
                                                          std::string_view sha256);
 
-// The file's text.
+// What the file `checked` says.
 struct CheckedBlob {
   std::string sha256;
   std::string sums;

@@ -1,10 +1,10 @@
 #pragma once
-// Packs a folder of code into one blob, with the same bytes for the same content, and unpacks it
-// again (docs/formats/code-pack.md). What is packed is a copy with its manifest
-// (base/io/code_tree.h).
+// Packs a folder of code and its manifest (base/io/code_tree.h) into one blob and unpacks it again
+// (docs/formats/code-pack.md). The same content gives the same bytes.
 //
-// A pack comes from another machine. Nothing is written before all of it is checked; only files,
-// folders and links below the new folder are written; and no link leads out of it.
+// A pack comes from another machine and is not trusted. Nothing is written before the whole pack is
+// checked. Only files, folders and links below the new folder are written, and no link leads out of
+// the folder.
 
 #include <cstdint>
 #include <string>
@@ -22,12 +22,13 @@ struct PackedFile {
   std::string_view target;  // of a link; empty: a file
 };
 
-// Reads the files below `folder` that the manifest names; blocks.
+// Reads the files below `folder` that the manifest names. Blocks. kInvalidArgument: a link's target
+// has ".." after a name.
 [[nodiscard]] base::Result<std::string> pack_code(const std::string& folder,
                                                   std::string_view manifest);
 
-// The contents of a pack, in its order; views into `pack`. kProtocol: not a valid pack, or it names
-// a path that must not be written. Pure.
+// The files and links of a pack, in its order, as views into `pack`. kProtocol: not a valid pack,
+// or it names a path that must not be written. Pure.
 [[nodiscard]] base::Result<std::vector<PackedFile>> parse_code_pack(std::string_view pack);
 [[nodiscard]] base::Result<std::string> code_manifest(std::string_view pack);
 

@@ -1,9 +1,9 @@
 #pragma once
-// Code copied to this machine: CACHE/code/KEY, unpacked once and shared by jobs and restarts.
-// Beside it is KEY.lock, which every process that starts workers there holds. Blocks.
+// Code copied to this machine: CACHE/code/KEY, unpacked once and shared by jobs and restarts. Every
+// process that starts workers in such a folder holds a lock on KEY.lock beside it. Blocks.
 //
-// A folder gets its name when it is complete, and is checked before each use: one that a crash tore
-// or that was modified is moved aside and made again.
+// A folder gets its name when it is complete, and is checked before each use. A folder that was
+// damaged by a crash or modified is moved aside and made again.
 
 #include <cstdint>
 #include <string>
@@ -19,20 +19,19 @@ namespace robustrun::bootstrap {
 [[nodiscard]] std::string code_key(const std::string& digest);
 [[nodiscard]] std::string code_folder(const std::string& cache, const std::string& digest);
 
-// Creates the folder, unless it exists, from the pack in the file `pack`, which must have that
-// SHA-256 (kCorrupt). The folder is not removed while the descriptor is open; the descriptor is
-// invalid where locks do not work. After creating the folder, removes the longest
-// unused ones beyond kCodeFoldersKept.
-// `now_s`: Unix time.
+// Creates code_folder() from the pack in the file `pack`, unless the folder exists and is sound.
+// The folder is not removed while the returned descriptor is open; where locks do not work, the
+// descriptor is invalid. After creating the folder, removes the longest unused ones beyond
+// kCodeFoldersKept. `now_s`: Unix time. kCorrupt: the pack does not have the SHA-256 `digest`.
 [[nodiscard]] base::Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
                                                const std::string& pack, std::int64_t now_s);
 
 // All code in the cache, the most recently used first. Code counts as in use if it is locked, or
-// was used so recently that another machine may be using it.
+// was used less than kCodeUsedElsewhereFor ago, because another machine may be using it.
 [[nodiscard]] std::vector<CacheEntry> list_code(const std::string& cache, std::int64_t now_s);
-// Removes leftovers of crashes and unused code: that not used for `unused_s` (0: no limit), and of
-// the rest all but the kCodeFoldersKept most recently used. Returns what was removed, without the
-// leftovers.
+// Removes leftovers of crashes; code not used for `unused_s` (0: no limit); and of the other code
+// that is not in use, all but the kCodeFoldersKept most recently used. Returns what was removed,
+// without the leftovers.
 std::vector<CacheEntry> collect_code(const std::string& cache, std::int64_t unused_s,
                                      std::int64_t now_s);
 

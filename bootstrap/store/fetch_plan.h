@@ -1,11 +1,11 @@
 #pragma once
 // The fetch of one block from peers: decides which peer to ask and when to ask another one. Pure.
 //
-// The first source is asked at once. A peer that is itself fetching the block sends signs of life;
-// as long as one of the asked peers was heard from recently, no other is asked. Otherwise the next
-// one is asked as well (a hedged request; Dean and Barroso, CACM 56(2), 2013), at most
-// kAskedAtOnceMax at a time. When no source is left and all have ended or been given up, the fetch
-// is over, and the caller reads the block from the storage.
+// The first peer is asked at once. A peer that is itself fetching the block sends signs of life. If
+// no asked peer was heard from within the patience, the next peer is asked as well (a hedged
+// request; Dean and Barroso, CACM 56(2), 2013), at most kAskedAtOnceMax at a time. When no peer is
+// left and all have ended or been given up, the fetch is over, and the caller reads the block from
+// the storage.
 
 #include <cstdint>
 #include <optional>
@@ -24,14 +24,15 @@ class FetchPlan {
 
   struct Step {
     std::optional<base::NodeId> ask;  // peer to ask now
-    // Peers that were silent or slow too long and are given up; their connections can be closed.
+    // Peers that are given up because they were silent for kSilentPeerMax or had no block after
+    // kSlowPeerMax; their connections can be closed.
     std::vector<base::NodeId> dropped;
-    // Peers that were silent so long that another one is asked.
+    // Peers that were silent for the patience; each is named once.
     std::vector<base::NodeId> late;
     bool is_over = false;  // no peer is left that could have it
     base::Nanos look_at{};  // call next() again by then
   };
-  // Call this at the beginning, after each event, and at the time returned last.
+  // Call this at the beginning, after each on_…() call, and at the time `look_at` of the last step.
   [[nodiscard]] Step next(base::Nanos now);
 
   // The peer accepted the connection.

@@ -1,6 +1,6 @@
 #pragma once
-// Parses a server's response to a range request and checks that it is the one that was wanted. Pure
-// and without libcurl, so that tests can play all kinds of servers.
+// Parses a server's response to a range request and checks that it has the wanted range of the
+// wanted file. Pure and without libcurl, so that tests can imitate all kinds of servers.
 
 #include <cstdint>
 #include <optional>
@@ -17,10 +17,10 @@ struct HttpAnswer {
   std::string last_modified;
   std::string content_range;
 
-  // Takes a header line, or the status line of the next response (after a redirect, say), which
-  // clears the fields.
+  // Takes a header line or a status line. A status line begins a new response (for example after a
+  // redirect) and clears the fields.
   void take_line(std::string_view line);
-  // A strong ETag, else Last-Modified, else nothing.
+  // The strong ETag, or else the Last-Modified; empty: the response has neither.
   [[nodiscard]] std::string validator() const;
 };
 
@@ -30,13 +30,14 @@ struct HttpRange {
   std::uint64_t total = 0;
   bool operator==(const HttpRange&) const = default;
 };
-// Parses "bytes 0-9/100" (RFC 9110, 14.4); nullopt: something else, or the total is unknown.
+// Parses a value like "bytes 0-9/100" (RFC 9110, 14.4); nullopt: malformed, or the total is
+// unknown.
 [[nodiscard]] std::optional<HttpRange> parse_content_range(std::string_view value);
 
-// The response that is wanted; unset members are not compared.
+// The response that is wanted. Members that are nullopt are not compared.
 struct WantedAnswer {
   std::uint64_t first = 0;
-  std::optional<std::uint64_t> last;  // nullopt: any
+  std::optional<std::uint64_t> last;
   std::optional<std::uint64_t> length;  // of the whole file
   std::optional<std::string> validator;
 };

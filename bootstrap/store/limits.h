@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kChangedPartMax = 20;
 
 // squash_mount, mount_folder
 inline constexpr std::size_t kMountTableBytesMax = std::size_t{16} << 20;
-inline constexpr std::chrono::seconds kMountMax{30};  // until files can be read
+inline constexpr std::chrono::seconds kMountMax{30};  // until the image is mounted
 inline constexpr std::chrono::milliseconds kMountPoll{10};
 inline constexpr std::chrono::seconds kUnmountMax{5};
 inline constexpr unsigned kLoopDrawsMax = 64;  // tries to take a free loop device
@@ -46,12 +46,13 @@ inline constexpr unsigned kMountFoldersMax = 256;  // of one name
 
 // profile_store
 inline constexpr std::size_t kProfilesMax = 64;  // per cache and kind; the oldest are removed
-// A list as a worker leaves it (wire: kModulesBytesMax), and a note on what became of it.
+// A list of imports: what a worker reports (at most kModulesBytesMax in wire), and a note of the
+// agent.
 inline constexpr std::size_t kImportsBytesMax = std::size_t{257} << 10;
-inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is recorded again
+inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // older profiles are recorded again
 
 // block_tree
-inline constexpr std::size_t kTreeDegree = 4;  // nodes that ask one node for one block
+inline constexpr std::size_t kTreeDegree = 4;  // how many nodes ask one node for one block
 inline constexpr std::size_t kTreeResorts = 3;  // nodes asked besides the ancestors
 // Nodes that the root asks first, in case they have the block.
 inline constexpr std::size_t kTreeFirstAsked = 2;
@@ -60,14 +61,14 @@ inline constexpr std::size_t kTreeFirstAsked = 2;
 inline constexpr std::chrono::milliseconds kPatienceMin{50};
 inline constexpr std::chrono::milliseconds kPatienceMax{2000};
 inline constexpr std::chrono::milliseconds kPatienceFirst{300};  // before the first block arrived
-inline constexpr int kPatienceTimes = 4;  // times the usual time of a block
+inline constexpr int kPatienceTimes = 4;  // patience = this times the usual time of a block
 inline constexpr std::chrono::milliseconds kSignEvery{
     100};  // signs of life of a peer that is fetching the block
-inline constexpr std::chrono::milliseconds kSignPatience{400};  // without a sign from such a peer
-inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers, for one block
+inline constexpr std::chrono::milliseconds kSignPatience{400};  // patience with such a peer
+inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers asked for one block at the same time
 // A peer without any sign for this long is given up.
 inline constexpr std::chrono::milliseconds kSilentPeerMax{2000};
-inline constexpr std::chrono::seconds kSlowPeerMax{60};  // with signs of life, but no block
+inline constexpr std::chrono::seconds kSlowPeerMax{60};  // then a peer without a block is given up
 inline constexpr int kLatesAreFailure = 3;  // late replies in a row, without a block between them
 // How long a failed peer is not asked; doubled with each failure up to the maximum.
 inline constexpr std::chrono::milliseconds kPeerOutFirst{1000};
@@ -75,9 +76,9 @@ inline constexpr std::chrono::milliseconds kPeerOutMax{30000};
 
 // block_store
 inline constexpr std::size_t kAboutBytesMax = std::size_t{16} << 10;
-// Bytes written before the size is computed again.
+// Bytes written before the store's size is computed again.
 inline constexpr std::uint64_t kQuotaStep = std::uint64_t{256} << 20;
-inline constexpr std::uint64_t kVerifyBlocks = 16;  // per read
+inline constexpr std::uint64_t kVerifyBlocks = 16;  // blocks that a check reads at once
 
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one header value that is kept
@@ -86,7 +87,7 @@ inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one header value tha
 // Lock files are the longest.
 inline constexpr std::size_t kDepsFileBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kDepsLinesMax = std::size_t{1} << 16;
-inline constexpr std::size_t kDepsFilesMax = 256;  // reached from one another
+inline constexpr std::size_t kDepsFilesMax = 256;  // files that include each other
 inline constexpr int kDepsNestingMax = 16;
 inline constexpr std::size_t kLocalFilesMax = 20'000;  // of all local packages together
 inline constexpr std::uint64_t kLocalBytesMax = std::uint64_t{4} << 30;
@@ -96,11 +97,13 @@ inline constexpr std::size_t kAbiBytesMax = 4096;
 // deps/store
 inline constexpr std::size_t kSnapshotAboutBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kSnapshotsListedMax = 4096;
-// Bytes of one kind of content in a cache; beyond this, the longest unused is removed.
+// Default limit for all snapshots of a cache, and for all its blobs. Beyond it, the longest unused
+// are removed.
 inline constexpr std::uint64_t kCacheBytesMax = std::uint64_t{64} << 30;
-// Bytes checked at both ends before each use.
+// Bytes at each end of a snapshot that are checked before each use.
 inline constexpr std::size_t kSnapshotEndBytes = std::size_t{64} << 10;
-inline constexpr std::chrono::seconds kUsedElsewhereFor{900};  // since its last sign of use
+// How long a snapshot on shared storage counts as in use after its last sign of use.
+inline constexpr std::chrono::seconds kUsedElsewhereFor{900};
 inline constexpr std::chrono::seconds kUseSignInterval{300};
 inline constexpr std::chrono::hours kLeftoverAge{24};  // until an unfinished file is removed
 
@@ -110,12 +113,13 @@ inline constexpr std::chrono::seconds kLeaseStaleAfter{30};  // without a renewa
 inline constexpr std::size_t kLeaseBytesMax = 4096;
 
 // code_store
-// The limit of code_tree, plus names.
+// More than the limit of base/io/code_tree.h, because a pack also contains names.
 inline constexpr std::size_t kCodePackBytesMax = std::size_t{300} << 20;
-inline constexpr std::size_t kCodeFoldersKept = 8;  // unused ones that are kept
-inline constexpr std::chrono::hours kCodeUsedElsewhereFor{1};  // since its last start
+inline constexpr std::size_t kCodeFoldersKept = 8;  // unused folders that are kept
+// How long code counts as in use after its last start.
+inline constexpr std::chrono::hours kCodeUsedElsewhereFor{1};
 
 // deps/place
-inline constexpr std::size_t kPlacesKept = 4;  // unused ones that are kept
+inline constexpr std::size_t kPlacesKept = 4;  // unused places that are kept
 
 }  // namespace robustrun::bootstrap

@@ -1,9 +1,9 @@
 #pragma once
 // Finds the local files and folders that a project, a lock file, a conda file or a command names,
-// so that their content becomes part of a snapshot's key. Pure: it does not check that they exist.
+// so that their content becomes part of a snapshot's key. Pure: does not check that they exist.
 //
-// These are not complete parsers of TOML and YAML: a text wrongly taken for a path only makes the
-// key change too often. Paths are as written, relative to the folder of the file.
+// The parsers of TOML and YAML are not complete: if a text is wrongly taken for a path, the key
+// only changes too often. Paths are as written, relative to the folder of the file.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace robustrun::bootstrap {
 struct ProjectSources {
   std::vector<std::string> paths;  // [tool.uv.sources], and "name @ file:…" anywhere
   std::vector<std::string> members;  // patterns in [tool.uv.workspace]
-  bool needs_workspace = false;  // a source is another member of the workspace
+  bool needs_workspace = false;  // a source is `workspace = true`: another member of the workspace
 };
 [[nodiscard]] ProjectSources project_sources(std::string_view text);
 

@@ -13,9 +13,10 @@ class PeerLatency {
  public:
   // `node` delivered a block, `took` after the request.
   void note_block(base::NodeId node, base::Nanos took);
-  // `node` was slower than usual. Every kLatesAreFailure times in a row count as a failure.
+  // `node` was slower than usual. Every kLatesAreFailure such calls in a row count as a failure.
   void note_late(base::NodeId node, base::Nanos now);
   void note_failure(base::NodeId node, base::Nanos now);
+  // Whether `node` failed recently and should not be asked now.
   [[nodiscard]] bool is_out(base::NodeId node, base::Nanos now) const;
   // How long a peer may be silent before another one is asked as well.
   [[nodiscard]] base::Nanos patience() const;

@@ -15,7 +15,7 @@ struct DigestedSource {
   std::string sha256;  // 64 lower-case hex digits; empty: not given
 };
 
-// kInvalidArgument: an invalid digest. A path never has one, whatever its name.
+// kInvalidArgument: the digest is invalid. Only URLs have digests; a path is returned unchanged.
 [[nodiscard]] base::Result<DigestedSource> split_digest(std::string_view source);
 [[nodiscard]] bool is_sha256(std::string_view text);
 

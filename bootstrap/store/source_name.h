@@ -1,9 +1,7 @@
 #pragma once
-// Remembers which blob a source had when it was last read: CACHE/blocks/KEY/name
-// (docs/formats/block-store.md).
-//
-// Only a hint: the file at this path or URL may have changed. It is used when the source cannot be
-// reached, and what comes from there later is checked against the key.
+// Remembers which blob a source (a path or URL) had when it was last read: CACHE/blocks/KEY/name
+// (docs/formats/block-store.md). Used when the source cannot be reached. The source may have
+// changed since then, so once it answers, its content is compared with the key.
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +25,7 @@ struct NamedBlob {
 [[nodiscard]] std::optional<NamedBlob> find_named_blob(const std::string& cache,
                                                        std::string_view source);
 
-// The file's text. It has only a hash of the source, as URLs may hold secrets.
+// What the file `name` says. It has only a hash of the source, because URLs may contain secrets.
 struct SourceName {
   std::string source_hash;
   std::int64_t seen_ns = 0;

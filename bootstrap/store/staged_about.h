@@ -1,7 +1,7 @@
 #pragma once
-// What nodes tell each other about a staged file: which blob it is, and which node can read it. It
-// travels from peer to peer as a block, under a name made from the file's path
-// (docs/formats/bulk.md). Pure.
+// What nodes tell each other about a staged file: which blob it is, and which node can read it.
+// Nodes request this description from each other like a block, under a name made from the file's
+// path (docs/formats/bulk.md). Pure, except read_staged_block().
 
 #include <cstdint>
 #include <string>
@@ -27,8 +27,8 @@ struct StagedAbout {
 // kProtocol: malformed, or it describes an impossible blob.
 [[nodiscard]] base::Result<StagedAbout> parse_staged_about(std::string_view text);
 
-// Reads a block of the file at `path`, which must still be that blob; kConflict: it has changed.
-// Blocks as long as the file system does.
+// Reads a block of the file at `path`. kConflict: the file is not `blob` any more. Blocks as long
+// as the file system does.
 [[nodiscard]] base::Result<std::string> read_staged_block(const std::string& path, const Blob& blob,
                                                           std::uint64_t block);
 

@@ -1,7 +1,7 @@
 #pragma once
-// The block store's folders and files, without the blocks' contents: texts, access checks and
-// claims. Only for this room. store_files.cpp also defines block_store_usage() and collect_blobs()
-// (block_store.h).
+// The block store's folders and files, except the blocks themselves: texts, access checks and
+// locks. Only for this room. store_files.cpp also defines block_store_usage() and collect_blobs()
+// of block_store.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace robustrun::bootstrap {
 
 inline constexpr std::size_t kSumBytes = 16;  // of one block in `sums`
 
+// What the file `about` says.
 struct StoredAbout {
   std::uint64_t length = 0;
   std::string source;  // one line
@@ -25,18 +26,18 @@ struct StoredAbout {
 [[nodiscard]] base::Result<StoredAbout> read_about(const std::string& cache,
                                                    const std::string& key);
 
-// Creates CACHE/blocks/KEY, of which `blocks` and KEY must be private.
+// Creates CACHE/blocks/KEY. The folders `blocks` and KEY must be private.
 [[nodiscard]] base::Result<std::string> make_blob_folder(const std::string& cache,
                                                          const std::string& key);
-// Checks that `path` is a folder of this user, not a link, and closed to others; kPermission
-// otherwise, kOs if it is missing.
+// kPermission: `path` is not a folder of this user that is closed to others, or is a link. kOs: it
+// is missing.
 base::Status check_private_folder(const std::string& path);
-// Opens a regular file of this user, not a link, that others cannot write; kPermission otherwise,
-// but kOs for a link or a missing file.
+// Opens a file. kPermission: it is not a regular file of this user that others cannot write. kOs:
+// it is a link, or missing.
 [[nodiscard]] base::Result<base::Fd> open_store_file(const std::string& path, int flags);
-// Writes `about` and locks it: the blob is not evicted while the descriptor is open. Recreates the
-// folder if it was evicted just before. Without `marks_use`, an `about` that already has this text
-// is left untouched, including its modification time.
+// Locks the file `about` and writes `text` to it. The blob is not evicted while the descriptor is
+// open. Recreates the folder if it was evicted just before. If `marks_use` is false and the file
+// already has this text, it is not written, so its modification time stays.
 [[nodiscard]] base::Result<base::Fd> claim_blob(const std::string& folder, const std::string& text,
                                                 bool marks_use);
 

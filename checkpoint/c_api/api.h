@@ -1,12 +1,11 @@
 #pragma once
-// Checkpoints for other languages: librobustrun.so. Its first user is
-// python/robustrun/_checkpoint/c_api.py.
+// Checkpoints for other languages: librobustrun.so. python/robustrun/_checkpoint/c_api.py uses it.
 //
 // Every function that can fail returns an rr_code; rr_error() then returns a sentence for the user,
-// valid in the calling thread until its next call. Nothing is thrown or printed. Handles belong to
-// the caller, which makes one call at a time on each; a store and its saves count as one handle for
-// this. Texts are UTF-8 and end in NUL; blobs have a length, and checkpoint/c_api/blobs.h defines
-// their contents.
+// valid in the calling thread until its next call. Nothing is thrown or printed. The caller owns
+// the handles and makes one call at a time on each; a store and its saves count as one handle.
+// Texts are UTF-8 and end in NUL. Blobs have a length; checkpoint/c_api/blobs.h defines their
+// contents.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,23 +21,24 @@ typedef enum rr_code {
   RR_OK = 0,
   RR_INVALID_ARGUMENT = 1,
   RR_NOT_FOUND = 2,
-  RR_UNAVAILABLE = 3,  // a newer format, EIO, or data on another machine's local disk
+  RR_UNAVAILABLE = 3,  // another version's format, EIO, or data on another machine's local disk
   RR_TIMEOUT = 4,
   RR_PERMISSION = 5,
   RR_PROTOCOL = 6,
-  RR_CORRUPT = 7,  // a checksum, or a contradiction
+  RR_CORRUPT = 7,  // a wrong checksum, or contradictory data
   RR_LIMIT = 8,
   RR_CANCELLED = 9,
-  RR_CONFLICT = 10,  // a later attempt took over, or the save exists and differs or is committed
+  // A later attempt took over, or the save is committed already or was begun with another layout.
+  RR_CONFLICT = 10,
   RR_OS = 11,
   RR_INTERNAL = 12
 } rr_code;
 
-typedef enum rr_io_way {  // how data bypasses the page cache; IoWay
+typedef enum rr_io_way {  // how data gets to and from files; as IoWay in checkpoint/disk/disk.h
   RR_IO_AUTO = 0,
-  RR_IO_RING = 1,  // io_uring
-  RR_IO_DIRECT = 2,  // O_DIRECT
-  RR_IO_BUFFERED = 3  // through the page cache
+  RR_IO_RING = 1,
+  RR_IO_DIRECT = 2,
+  RR_IO_BUFFERED = 3
 } rr_io_way;
 
 typedef struct rr_store rr_store;  // directories to save into
@@ -61,8 +61,8 @@ RR_API uint32_t rr_abi_version(void);
 RR_API const char* rr_error(void);
 RR_API void rr_blob_free(rr_blob* blob);
 
-// Opens a store. The first directory is the home. `weights`: shares of the data, or NULL. The store
-// keeps its memory and threads until rr_store_close.
+// Opens a store. The first directory is the home. `weights`: each directory's share of the data,
+// above 0, in any unit; NULL: equal shares. `workers_per_directory`: 1 to 64 threads.
 RR_API int rr_store_open(const char* const* directories, const double* weights, size_t count,
                          uint32_t workers_per_directory, rr_store** store);
 // As rr_store_open. `patience_ms`: a directory that takes longer for a call is not used; 0: the
@@ -74,7 +74,7 @@ RR_API void rr_store_close(rr_store* store);
 // Store::limit_writes: writes data and parity no faster than this; 0: no limit. May be called at
 // any time by any thread.
 RR_API void rr_store_write_rate(rr_store* store, uint64_t bytes_per_s);
-// Store::use_parity: from now on, this many directories may be lost.
+// Store::use_parity: from now on, saves so that this many directories may be lost.
 RR_API int rr_store_parity(rr_store* store, uint32_t parity);
 // Store::claim: returns the generation that all processes of this attempt of the run share.
 RR_API int rr_store_claim(rr_store* store, const char* run, uint64_t attempt, uint64_t* generation);
@@ -82,9 +82,9 @@ RR_API int rr_store_claim(rr_store* store, const char* run, uint64_t attempt, ui
 RR_API int rr_store_claim_by(rr_store* store, const char* run, uint64_t incarnation,
                              uint64_t attempt, uint64_t* generation);
 
-// Creates or joins the attempt to save `step`; needs a claim. `saves_before`: how many saves this
-// session began earlier, the same on every rank. `participants`: a blob. The store must outlive the
-// save.
+// Creates or joins the attempt to save `step`. The store must be claimed, and must outlive the
+// save. `saves_before`: how many saves this session began earlier, the same on every rank.
+// `participants`: a blob.
 RR_API int rr_save_begin(rr_store* store, uint64_t step, uint64_t saves_before,
                          const char* participants, size_t participants_size, rr_save** save);
 // Writes and syncs the data of `writer`. `structure` describes `count` shards whose bytes are at
@@ -92,14 +92,15 @@ RR_API int rr_save_begin(rr_store* store, uint64_t step, uint64_t saves_before,
 RR_API int rr_save_write(rr_save* save, const char* writer, const char* structure,
                          size_t structure_size, const void* const* addresses, size_t count,
                          const char* states, size_t states_size, rr_blob* notes);
-// Recomputes the checksums of these shards (indices into the structure). `changed`: a blob of the
-// names of those that differ from what was written. Call it before the commit, while the addresses
-// are valid.
+// Recomputes the checksums of these shards (indices into the structure). `changed`: a blob with the
+// names of the shards that changed since they were written. Call this before the commit, while the
+// addresses are valid.
 RR_API int rr_save_recheck(const rr_save* save, const uint64_t* shards, size_t count,
                            rr_blob* changed);
-// Publishes the written part, and commits if all parts are present; else `committed` is 0.
+// Publishes the written part, and commits if all parts are present. `committed`: 1 if the
+// checkpoint is committed now, 0 if parts are missing.
 RR_API int rr_save_commit(rr_save* save, int* committed, rr_blob* notes);
-// "step-000000001000/g7-3f9c...", valid until rr_save_close.
+// The checkpoint's name, such as "step-000000001000/g7-3f9c...", valid until rr_save_close.
 RR_API const char* rr_save_name(const rr_save* save);
 RR_API void rr_save_close(rr_save* save);
 
@@ -109,7 +110,7 @@ RR_API int rr_list(const char* const* directories, size_t count, rr_blob* catalo
 // committed and not poisoned. RR_NOT_FOUND: there is no such checkpoint.
 RR_API int rr_checkpoint_open(const char* const* directories, size_t count, const char* name,
                               rr_checkpoint** checkpoint);
-// As rr_checkpoint_open and rr_store_open_with.
+// As rr_checkpoint_open. `io` and `patience_ms`: as for rr_store_open_with.
 RR_API int rr_checkpoint_open_with(const char* const* directories, size_t count, const char* name,
                                    rr_io_way io, uint64_t patience_ms, rr_checkpoint** checkpoint);
 RR_API void rr_checkpoint_close(rr_checkpoint* checkpoint);
@@ -123,16 +124,16 @@ RR_API int rr_checkpoint_verify(rr_checkpoint* checkpoint, rr_blob* faults);
 RR_API int rr_checkpoint_poison(const rr_checkpoint* checkpoint, const char* reason);
 RR_API int rr_checkpoint_pin(const rr_checkpoint* checkpoint, int pinned);
 
-// Verifies checkpoints from the newest down until `keep` are verified or one is damaged. Then keeps
-// the `keep` newest verified ones, all newer ones, and pinned ones (exceptions: store/retention.h).
-// Removes uncommitted attempts of generations below the one in FENCE. `removed`: names; `notes`:
-// texts.
+// Removes old checkpoints, as prune() in checkpoint/store/retention.h. Verifies checkpoints from
+// the newest down until `keep` are verified or one is damaged. Then keeps the `keep` newest
+// verified ones, all newer ones, and pinned ones, and removes the others. `removed`: a blob of
+// names. `notes`: a blob of texts.
 RR_API int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blob* removed,
                     rr_blob* notes);
 
-// Creates missing directories, private to the user, but never their parents, as a mount may be
-// missing. `errors`: for each directory 0 or an errno; ETIMEDOUT: it did not answer within
-// `patience_ms` (0: the default).
+// Creates missing directories with mode 0700, but not their parents: a missing parent may be a
+// mount that is not there. `errors`: for each directory 0 or an errno; ETIMEDOUT: it did not answer
+// within `patience_ms` (0: the default).
 RR_API int rr_make_directories(const char* const* directories, size_t count, uint64_t patience_ms,
                                int* errors);
 

@@ -9,9 +9,10 @@
 extern "C" {
 #endif
 
-typedef struct rr_memory rr_memory;
+typedef struct rr_memory rr_memory; /* memory for copies, and the threads that copy */
 
-typedef struct rr_order { /* what to copy, and how to save it: as for rr_save_begin */
+/* What to copy, and how to save it: the arguments of rr_save_begin and rr_save_write. */
+typedef struct rr_order {
   uint64_t step;
   uint64_t saves_before;
   const char* participants;
@@ -29,28 +30,28 @@ typedef struct rr_order { /* what to copy, and how to save it: as for rr_save_be
 RR_API int rr_memory_open(uint32_t threads, rr_memory** memory);
 /* A memfd that rr_memory_use was given continues to exist in the process that made it. */
 RR_API void rr_memory_close(rr_memory* memory);
-/* Keeps copies from now on in the memfd `fd`, of which it takes ownership, also on errors, or, if
- * `fd` is -1, in memory of this process with two slots of `slot_bytes`. RR_CONFLICT: a slot is
- * held. RR_LIMIT: there is too little memory. */
+/* Keeps copies from now on in the memfd `fd`, or, if `fd` is -1, in two slots of `slot_bytes` in
+ * this process. Takes ownership of `fd`, also on errors. Drops the copies in earlier memory.
+ * RR_CONFLICT: a slot is held. RR_LIMIT: there is too little memory. */
 RR_API int rr_memory_use(rr_memory* memory, int fd, uint64_t slot_bytes);
 /* Bytes of one slot; 0: no memory yet. */
 RR_API uint64_t rr_memory_slot_bytes(const rr_memory* memory);
 /* Sets `slot_bytes` to what a slot needs for `order`. `store` must be claimed. */
 RR_API int rr_memory_plan(const rr_store* store, const rr_order* order, uint64_t* slot_bytes);
-/* Copies; the sources may change when it returns. Touches no disk. `slot`: the slot of the copy;
- * `name`: the name of the checkpoint once it is saved, as of rr_save_name. */
+/* Makes a copy; the sources may change afterwards. Touches no disk. `slot`: the slot of the copy;
+ * `name`: the name that the checkpoint will have, as of rr_save_name. */
 RR_API int rr_memory_stage(rr_memory* memory, const rr_store* store, const rr_order* order,
                            uint32_t* slot, rr_blob* name);
-/* Invalidates the copy in the slot, because the caller knows that its sources changed. */
+/* Invalidates the copy in the slot. For a caller that finds that its sources changed. */
 RR_API void rr_memory_discard(rr_memory* memory, uint32_t slot);
-/* While a slot is held, no copy is made into it. */
+/* While a slot is held (`held` 1), no copy is made into it. */
 RR_API void rr_memory_hold(rr_memory* memory, uint32_t slot, int held);
 /* Saves the copy in the slot as its writer's part and commits if it was the last part. RR_CORRUPT
- * names a tensor that changed since it was copied; then nothing is saved. */
+ * names a tensor whose copy was damaged in memory; then nothing is saved. */
 RR_API int rr_memory_drain(rr_memory* memory, uint32_t slot, rr_store* store, int* committed,
                            rr_blob* notes);
 /* As rr_checkpoint_read, but whole shards come from memory if it has a copy of this checkpoint.
- * `from_memory`: the number of bytes that did. */
+ * `from_memory`: the number of bytes that came from memory. */
 RR_API int rr_memory_read(rr_memory* memory, rr_checkpoint* checkpoint, const rr_read* reads,
                           size_t count, uint64_t* from_memory);
 /* Which shards of the checkpoint rr_memory_read would take from memory: `count` from `first` on. */

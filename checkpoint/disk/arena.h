@@ -1,6 +1,6 @@
 #pragma once
-// Memory through which data goes to disk: aligned for O_DIRECT, in huge pages where available. Kept
-// and reused, because touching a new page costs more than writing it to disk.
+// Memory from which data is written to disk: aligned for O_DIRECT, in huge pages where available.
+// Callers keep and reuse it, because the first access to each new page is slow.
 
 #include <cstddef>
 #include <utility>
@@ -11,7 +11,7 @@ namespace robustrun::checkpoint {
 
 class Arena {
  public:
-  // `bytes` is rounded up to whole pages; from 2 MiB on, to whole huge pages (2 MiB).
+  // Rounds `bytes` up to whole pages; from 2 MiB on, to whole huge pages of 2 MiB.
   static base::Result<Arena> make(std::size_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept

@@ -1,8 +1,8 @@
 #pragma once
 // The lock of a home directory, held for every decision about which attempt may commit. It is an
-// flock on `.lock`, which the kernel releases when its holder dies. The holder writes its process
-// id and host into the file, so that a process that times out can name it. Used by the thread that
-// uses the home's MountThreads.
+// flock on the file `.lock`. The kernel releases it when the holder dies. The holder writes its
+// process id and host into the file, so that another process that waits in vain can name the
+// holder. Used by the thread that uses the home's MountThreads.
 
 #include <chrono>
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace robustrun::checkpoint {
 
-// Most holders only write small files. A claim holds the lock longest: it reads back a whole
-// checkpoint that an earlier job left complete, and waiting processes must not give up meanwhile.
+// How long to wait for the lock. Most holders only write small files. Store::claim() may hold the
+// lock much longer: it reads back whole checkpoints that an earlier job left complete.
 inline constexpr std::chrono::milliseconds kLockPatience{30 * 60'000};
 
 class DirectoryLock {

@@ -1,6 +1,6 @@
 #pragma once
-// A disk whose calls end with ETIMEDOUT when they exceed the patience of the mount's threads. For
-// small files: it copies what it writes. Used by one thread.
+// A disk whose calls fail with ETIMEDOUT when they take longer than the patience of its
+// MountThreads. For small files, because it copies what it writes. Used by one thread.
 
 #include "checkpoint/disk/disk.h"
 #include "checkpoint/disk/mount_threads.h"

@@ -1,13 +1,13 @@
 #pragma once
-// Learns from every save how fast each mount really is, so that it gets a fitting share of the
-// data. Plain data in, plain data out.
+// Learns from every save how fast each mount is, so that each gets a fitting share of the data.
+// Pure.
 //
-// A mount's pace is its measured speed divided by its weight, relative to the best mount: 1 if it
-// keeps up with its weight. Each measurement moves the pace by half of the difference, so that one
-// slow save does not count for much, and by less if little was written, because then latency
-// dominates. A mount whose pace falls below one half is reported as slow. A slow mount gets little
-// data; once that is too little to be measured, its pace rises a little with every save, so that it
-// gets more data and is measured again.
+// A mount's pace is its measured speed divided by its weight, as a fraction of the best mount's. At
+// first it is 1. Each measurement moves the pace by half of the difference, so that one slow save
+// does not count for much; if little was written, it moves the pace by less, because then latency
+// dominates. A mount whose pace is below one half is reported as slow. A slow mount gets little
+// data. Once that is too little to be measured, the pace rises a little with every save, so that
+// the mount gets more data and is measured again.
 
 #include <cstdint>
 #include <span>
@@ -30,8 +30,9 @@ class MountPace {
   explicit MountPace(std::size_t mounts) : pace_(mounts, 1) {}
 
   [[nodiscard]] double of(std::size_t mount) const { return pace_[mount]; }
-  // Learns from the readings of one save; readings of too few bytes are ignored. Of the mounts
-  // measured, returns those that are slow, by index, with a sentence that does not name them.
+  // Learns from the readings of one save; readings of less than 4 MiB are ignored. Returns the slow
+  // ones among the measured mounts: the index, and a sentence for the user that does not name the
+  // mount.
   std::vector<std::pair<std::size_t, std::string>> learn(std::span<const MountReading> readings);
 
  private:

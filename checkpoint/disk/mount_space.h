@@ -17,7 +17,8 @@ struct MountFolder {
 
 // Weight and free bytes (statvfs) of each mount. A mount that must not be used has weight 0.
 [[nodiscard]] std::vector<MountSpace> spaces_of(std::span<const MountFolder> mounts);
-// As above; `mounts` are those of `threads`. A mount that does not answer also has weight 0.
+// As above; `mounts` are those of `threads`, in the same order. A mount that does not answer also
+// has weight 0.
 [[nodiscard]] std::vector<MountSpace> spaces_of(MountThreads& threads,
                                                 std::span<const MountFolder> mounts);
 

@@ -22,11 +22,12 @@ namespace robustrun::checkpoint {
 
 inline constexpr std::chrono::milliseconds kPatience{60'000};  // for one call; see StoreOptions
 
-// State of a job: between calls (even) or in a call (odd); it changes with every call.
+// Shows whether a job is inside a call that may hang. The number is odd inside a call and even
+// between calls, and changes with every call.
 class LifeSign {
  public:
-  // Called before and after each call that may hang. leave() returns false if the job was given up:
-  // it must then end at once and touch only what it owns.
+  // The job calls these before and after each call that may hang. leave() returns false if the job
+  // was given up: it must then end at once and touch only what it owns.
   void enter() { own_ = state_.fetch_add(1) + 1; }
   bool leave() { return state_.compare_exchange_strong(own_, own_ + 1); }
 
@@ -60,12 +61,12 @@ class MountThreads {
     std::move_only_function<void(LifeSign&)> work;
   };
   // Runs the jobs in parallel and returns when each has ended or was given up. The result has one
-  // status per job: success, or kOs with ETIMEDOUT and the mount's name. A job of a mount that is
+  // status per job: success, or kOs with ETIMEDOUT and the mount's path. A job of a mount that is
   // stuck is not started and gets ETIMEDOUT at once.
   std::vector<base::Status> run(std::vector<Job> jobs);
 
-  // Makes one call and returns its result, or ETIMEDOUT. `work` owns everything it uses and returns
-  // a Result.
+  // Calls `work` on `mount` and returns its result, or ETIMEDOUT. `work` owns everything it uses
+  // and returns a Result.
   template <class Work>
   auto call(std::size_t mount, Work work) -> decltype(work()) {
     auto answer = std::make_shared<std::optional<decltype(work())>>();
@@ -101,8 +102,7 @@ class MountThreads {
   [[nodiscard]] bool stuck(std::size_t mount);
   // Replaces a mount's path, for example by its canonical form.
   void rename(std::size_t mount, std::string path);
-  // Index of the mount that contains `path`, the innermost if there are several; 0 if there is
-  // none.
+  // Index of the mount that contains `path`, the innermost if several do; 0 if no mount does.
   [[nodiscard]] std::size_t mount_of(const std::string& path) const;
 
  private:

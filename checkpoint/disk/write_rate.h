@@ -1,10 +1,11 @@
 #pragma once
-// Limits how fast all threads of a store together write data. Each request gets its own span of
-// time after all earlier ones; idle time is not saved up, so there are no bursts. At first there is
-// no limit. Counts the requested bytes.
+// Limits how fast all threads of a store together write data. Each request gets a span of time
+// after all earlier requests. Idle time is not saved up, so there are no bursts. At first there is
+// no limit.
 //
-// Thread-safe. A new limit holds for later requests; those that wait then are let through. A thread
-// waits between calls that touch a mount (mount_threads.h), so waiting uses up no patience.
+// Thread-safe. A new limit holds for later requests; requests that are waiting when it is set no
+// longer wait. A thread waits between its calls to a mount, so the wait does not count towards the
+// patience of mount_threads.h.
 
 #include <atomic>
 #include <cstdint>
@@ -17,16 +18,14 @@ namespace robustrun::checkpoint {
 
 class WriteRate {
  public:
-  // `asked`: a counter to which all bytes are added; may be null. The clock must outlive this
-  // object.
+  // `asked` counts the bytes of all requests; may be null. The clock must outlive this object.
   explicit WriteRate(const base::Clock& clock,
                      std::shared_ptr<std::atomic<std::uint64_t>> asked = nullptr)
       : clock_(clock), asked_(std::move(asked)) {}
 
   void limit(std::uint64_t bytes_per_s);  // 0: no limit
   [[nodiscard]] bool is_limited() const { return bytes_per_s_.load() > 0; }
-  // Waits until `bytes` more may be written: as long as they take at this rate, after all earlier
-  // requests.
+  // A request: waits until `bytes` more may be written.
   void take(std::uint64_t bytes);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// Writes and reads little-endian fields. A reader never goes beyond its bytes: after the first
-// field that is cut short, every read returns zeros and ok() is false, so a decoder needs only one
-// check per record. Lengths are checked against the remaining bytes before anything is allocated.
+// Writes and reads little-endian fields. A reader never goes beyond its bytes: from the first field
+// that is cut short, every read returns zero or an empty text, and ok() is false. So a decoder
+// needs only one check per record.
 
 #include <array>
 #include <concepts>
@@ -15,7 +15,7 @@ class ByteWriter {
  public:
   template <std::unsigned_integral T>
   void number(T value) {
-    std::array<char, sizeof(T)> field;  // appended at once: manifests have millions of numbers
+    std::array<char, sizeof(T)> field;  // one append per number: manifests have millions of them
     for (char& byte : field) {
       byte = static_cast<char>(value & 0xFFU);
       if constexpr (sizeof(T) > 1) value = static_cast<T>(value >> 8U);
@@ -23,7 +23,7 @@ class ByteWriter {
     bytes_.append(field.data(), field.size());
   }
   void raw(std::string_view bytes) { bytes_.append(bytes); }
-  // u32 length, then the bytes.
+  // Writes a u32 length, then the bytes.
   void text(std::string_view bytes) {
     number(static_cast<std::uint32_t>(bytes.size()));
     raw(bytes);
@@ -57,13 +57,15 @@ class ByteReader {
     left_.remove_prefix(size);
     return field;
   }
+  // Reads what ByteWriter::text() wrote. Makes ok() false if it is longer than `bytes_max`.
   std::string text(std::size_t bytes_max) {
     const auto size = number<std::uint32_t>();
     if (size > bytes_max) ok_ = false;
     return std::string(raw(size));
   }
   // Reads a u32 count of records of at least `record_bytes` each. Returns 0 and makes ok() false if
-  // the count exceeds `max` or the remaining bytes cannot hold that many records.
+  // the count exceeds `max` or the remaining bytes cannot hold that many records. So a caller may
+  // allocate memory for all of them.
   std::size_t count(std::size_t max, std::size_t record_bytes) {
     const auto value = number<std::uint32_t>();
     if (value > max || value > left_.size() / record_bytes) ok_ = false;

@@ -1,7 +1,6 @@
 #pragma once
-// Polynomials over GF(2) modulo CRC32C's generator, reflected: bit 31 is the coefficient of x^0.
-// Advancing a CRC over n zero bytes multiplies it by x^(8n); so crc(A B) = crc(A) x^(8|B|) +
-// crc(B).
+// Polynomials over GF(2) modulo CRC32C's generator. Their bits are reflected: bit 31 is the
+// coefficient of x^0. For bytes A followed by bytes B, crc(A B) = crc(A) x^(8 |B|) + crc(B).
 
 #include <array>
 #include <cstddef>
@@ -20,7 +19,7 @@ constexpr std::uint32_t times(std::uint32_t a, std::uint32_t b) {
   return product;
 }
 
-// x^(2^k) for k = 0..66; squares of x, whose reflection is bit 30.
+// x^(2^k) for k = 0..66, by repeated squaring of x, which is bit 30.
 inline constexpr auto kPowers = [] {
   std::array<std::uint32_t, 67> powers{};
   powers[0] = 1U << 30U;
@@ -37,6 +36,7 @@ constexpr std::uint32_t power(std::uint64_t n, std::size_t first = 0) {
   return product;
 }
 
+// x^(8 bytes): the factor that moves a CRC `bytes` bytes further from the end.
 constexpr std::uint32_t shift_of_bytes(std::uint64_t bytes) { return power(bytes, 3); }
 
 }  // namespace robustrun::checkpoint

@@ -1,6 +1,6 @@
 #pragma once
-// Element types as safetensors names them. Extent files store an element of any other dtype as
-// bytes (U8); the manifest keeps that dtype's name.
+// Element types of tensors, as safetensors names them. Data files store tensors of any other type
+// as bytes (U8); the manifest keeps the name of the type.
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace robustrun::checkpoint {
 
-// Bytes of one element; 0 if `dtype` is not one of safetensors' types of whole bytes.
+// Bytes of one element; 0 if safetensors has no such type, or its elements are smaller than a byte.
 [[nodiscard]] constexpr std::uint64_t element_bytes(std::string_view dtype) {
   for (const std::string_view name : {"F64", "I64", "U64", "C64"}) {
     if (dtype == name) return 8;

@@ -1,10 +1,11 @@
 #pragma once
-// The header of an extent file, which is a valid safetensors file: u64 length, that many bytes of
-// JSON (padded with spaces), then the data without gaps (github.com/huggingface/safetensors).
+// The header of a data file. Data files are valid safetensors files
+// (github.com/huggingface/safetensors): u64 length, that many bytes of JSON padded with spaces,
+// then the data without gaps.
 //
-// Our headers are padded so that the data begins at a multiple of kAlignment, and gaps between
-// pieces are U8 entries named `__pad_N`. Reading is bounded and strict: it refuses what safetensors
-// refuses. Pure.
+// encode_header() pads so that the data begins at a multiple of kAlignment. Gaps between pieces are
+// U8 entries named `__pad_N`. Decoding is bounded and strict: each byte of data belongs to exactly
+// one entry, and each entry's size matches its type and shape. Pure.
 
 #include <cstdint>
 #include <span>
@@ -25,12 +26,12 @@ struct HeaderEntry {
   friend bool operator==(const HeaderEntry&, const HeaderEntry&) = default;
 };
 
-// Encodes `entries`, which are in the order of their data and cover it without gaps. Names are
-// UTF-8.
+// `entries` are in the order of their data and cover it without gaps. Their names are UTF-8.
 [[nodiscard]] std::string encode_header(std::span<const HeaderEntry> entries);
 
-// Decodes the header from `bytes`, which begin a file of `file_bytes` bytes and hold at least the
-// whole header. Returns the entries in the order of their data. kCorrupt: the text names the fault.
+// Decodes the header of a file of `file_bytes` bytes. `bytes` are the file's beginning, with at
+// least the whole header. Returns the entries in the order of their data. kCorrupt: the text names
+// the fault.
 base::Result<std::vector<HeaderEntry>> decode_header(std::string_view bytes,
                                                      std::uint64_t file_bytes);
 

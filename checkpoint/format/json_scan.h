@@ -1,7 +1,6 @@
 #pragma once
-// The part of JSON that a safetensors header needs: strings, unsigned integers and single
-// characters, read one after the other. Strict: after the first error, ok() is false. There is no
-// recursion, because the header has a fixed depth. Pure.
+// Reads the part of JSON that a safetensors header needs: strings, unsigned integers and single
+// characters, one after the other. From the first error on, ok() is false. Pure.
 
 #include <cstdint>
 #include <string>
@@ -13,13 +12,14 @@ class JsonScan {
  public:
   explicit JsonScan(std::string_view text) : left_(text) {}
 
-  // Skips spaces; consumes `wanted` and returns true if it comes next.
+  // Skips spaces. If `wanted` comes next, consumes it and returns true.
   bool accept(char wanted);
   void expect(char wanted) { ok_ = accept(wanted) && ok_; }
-  // The value of a string in UTF-8. Escapes that encode no character are errors.
+  // Reads a string and decodes its escapes to UTF-8. An escape that encodes no character is an
+  // error, and so is a value longer than `bytes_max`.
   std::string string(std::size_t bytes_max);
   std::uint64_t number();  // no sign, fraction or exponent
-  // Only spaces are left.
+  // Whether there was no error and only spaces are left.
   [[nodiscard]] bool ended();
   [[nodiscard]] bool ok() const { return ok_; }
 

@@ -1,12 +1,12 @@
 #pragma once
 // Plans which bytes of which shard go to which mount: pieces of at most kExtentBytes are spread
-// over the mounts according to their weights, within their free space. Pure planning: plain data
-// in, plain data out.
+// over the mounts according to their weights, within their free space. Pure.
 //
 // Each piece goes to the mount that would finish it first (bytes / weight, greedy list scheduling).
-// Pieces of kBlockBytes or more begin at a multiple of kAlignment, smaller ones of kSmallAlignment.
-// Every file is a multiple of kAlignment long, so that all of it can bypass the page cache. Shards
-// are cut between rows if a row fits, else between elements.
+// Pieces of kBlockBytes or more begin at a multiple of kAlignment, smaller pieces at a multiple of
+// kSmallAlignment. Every file is a multiple of kAlignment long, so that all of it can bypass the
+// page cache. Shards are cut between rows of the first dimension; if a row exceeds kExtentBytes,
+// between elements.
 
 #include <cstdint>
 #include <span>
@@ -24,20 +24,21 @@ struct MountSpace {
   std::uint64_t free_bytes = 0;  // bytes that may be used
 };
 
-// A byte range of one shard that must be placed.
+// A byte range of one shard.
 struct Slice {
-  std::uint32_t shard = 0;
+  std::uint32_t shard = 0;  // index into the shards
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
 
+// A slice and its place in a file.
 struct PlannedPiece {
   Slice slice;
   std::uint64_t offset = 0;  // from the start of the file's data
 };
 
 struct PlannedFile {
-  std::uint32_t mount = 0;
+  std::uint32_t mount = 0;  // index into the mounts
   std::vector<PlannedPiece> pieces;  // by offset
   std::string header;
   std::uint64_t data_bytes = 0;

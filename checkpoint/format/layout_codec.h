@@ -1,6 +1,6 @@
 #pragma once
-// Codec for a job's layout and for lists of names, as used in a manifest's head and in what Python
-// and the library exchange. Decoding is bounded by limits.h.
+// Codec for a job's layout and for lists of names. Manifests contain them, and Python and
+// librobustrun.so exchange them. Decoding is bounded by limits.h.
 
 #include <cstddef>
 #include <span>
@@ -14,7 +14,7 @@ namespace robustrun::checkpoint {
 
 void put_names(ByteWriter& out, std::span<const std::string> names);
 void put_layout(ByteWriter& out, const WorldLayout& layout);
-// On malformed bytes these return what was read so far, and `in` is no longer ok.
+// After malformed bytes, in.ok() is false and the result is incomplete.
 [[nodiscard]] std::vector<std::string> names_from(ByteReader& in, std::size_t names_max);
 [[nodiscard]] WorldLayout layout_from(ByteReader& in);
 

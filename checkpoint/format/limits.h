@@ -1,6 +1,6 @@
 #pragma once
-// The sizes of blocks and extents, and upper bounds of everything in a checkpoint. A file that
-// exceeds one is damaged or hostile.
+// The sizes of blocks and extents, and upper bounds. A file that exceeds a bound is damaged or
+// hostile, and is refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace robustrun::checkpoint {
 
 inline constexpr std::uint64_t kBlockBytes = 1U << 20U;      // each has one CRC
-inline constexpr std::uint64_t kExtentBytes = 8U << 20U;     // longest piece, and one write
+inline constexpr std::uint64_t kExtentBytes = 8U << 20U;     // the longest piece and write
 inline constexpr std::uint64_t kAlignment = 4096;            // of O_DIRECT
 inline constexpr std::uint64_t kSmallAlignment = 64;         // of pieces shorter than a block
-inline constexpr std::size_t kHeaderBytesMax = 100'000'000;  // as safetensors itself
+inline constexpr std::size_t kHeaderBytesMax = 100'000'000;  // safetensors has the same limit
 inline constexpr std::size_t kManifestBytesMax = 512U << 20U;
 inline constexpr std::size_t kControlBytesMax = 4096;  // LATEST, FENCE, VERIFIED
 inline constexpr std::size_t kRunNameBytesMax = 256;   // of a session, in FENCE
@@ -31,6 +31,6 @@ inline constexpr std::size_t kGroupMembersMax = 255;  // data and parity togethe
 inline constexpr std::uint64_t kMemoryBytesMax = 1ULL << 42U;  // of one rank's copies in memory
 inline constexpr std::size_t kSlotHeaderBytes = 4096;  // of one copy in memory
 inline constexpr std::size_t kAttemptsMax = 100'000;  // in one listing
-inline constexpr std::size_t kTakenNamesMax = 16;  // file names that earlier writers may have taken
+inline constexpr std::size_t kTakenNamesMax = 16;  // file names already taken by earlier writers
 
 }  // namespace robustrun::checkpoint

@@ -1,10 +1,11 @@
 #pragma once
-// What a checkpoint consists of: which shards of which tensors lie where in which files, with a CRC
-// of everything. Plain data and its encoding; docs/checkpoint-format.md defines the format.
+// What a checkpoint consists of: which shards of which tensors lie where in which files, with CRCs
+// of all data. docs/checkpoint-format.md defines the format.
 //
-// INTENT, each writer's part and the MANIFEST that commits an attempt share one container: sections
-// with a CRC each, then an index. Decoding is bounded, executes nothing and checks everything that
-// it returns: indices, sums, and that no range goes beyond its file. Pure.
+// All documents share one container format: sections with a CRC each, then an index. INTENT begins
+// an attempt, each writer adds a part, and the MANIFEST commits the attempt. Decoding is bounded
+// and checks everything that it returns: indices, sums, and that no range goes beyond its file.
+// Pure.
 
 #include <compare>
 #include <cstdint>
@@ -19,7 +20,8 @@ namespace robustrun::checkpoint {
 
 inline constexpr std::uint32_t kFormatVersion = 1;
 
-// One attempt to save one step. `token` is random, so no attempt's folder is ever reused.
+// One attempt to save one step. `token` is random, or derived from the session and the save
+// (attempt_token() in store/fence.h).
 struct AttemptId {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;  // of the session that saves (store/fence.h)
@@ -40,8 +42,9 @@ struct WorldLayout {
   friend bool operator==(const WorldLayout&, const WorldLayout&) = default;
 };
 
-// A file of data: the header of a safetensors file, then its data in blocks of kBlockBytes (the
-// last may be shorter), each with a CRC. A parity file has no header.
+// A data file or a parity file. A data file begins with the header of a safetensors file; a parity
+// file has no header. Then follow blocks of kBlockBytes, each with a CRC. The last block may be
+// shorter.
 struct DataFile {
   std::string name;  // without folder; unique within its attempt
   std::uint32_t mount = 0;  // index into Head::mounts
@@ -49,11 +52,11 @@ struct DataFile {
   std::uint64_t header_bytes = 0;
   std::uint32_t header_crc = 0;
   std::vector<std::uint32_t> block_crcs;
-  std::string node{};  // the machine whose local disk holds it; empty: on shared storage
+  std::string node{};  // the machine whose local disk holds the file; empty: on shared storage
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
-// Consecutive bytes of a shard. The pieces of a shard are in order and cover all of it.
+// Consecutive bytes of a shard. The pieces of a shard are in order and cover it.
 struct Piece {
   std::uint32_t file = 0;  // index into Manifest::files
   std::uint64_t offset = 0;  // from the start of the file
@@ -62,7 +65,7 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-// A box of a tensor as one rank holds it, row-major.
+// A box of a tensor that one rank holds, row-major.
 struct Shard {
   std::string name;
   std::string dtype;
@@ -76,7 +79,7 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-// Bytes to restore on one rank: state of its data loader and random number generators.
+// Named bytes to restore on one rank, such as the state of its data loader.
 struct RankState {
   std::uint32_t rank = 0;
   std::string name;
@@ -93,13 +96,14 @@ struct ParityMember {
 };
 
 // Data ranges and the parity computed from them (erasure_code.h). Every parity member is as long as
-// the longest data member; shorter ones count as padded with zeros.
+// the longest data member; shorter data members count as padded with zeros.
 struct ParityGroup {
   std::vector<ParityMember> data;
   std::vector<ParityMember> parity;
   friend bool operator==(const ParityGroup&, const ParityGroup&) = default;
 };
 
+// What every document says about its attempt.
 struct Head {
   AttemptId attempt;
   std::uint64_t sequence = 0;  // increases with every commit; 0: not committed yet
@@ -120,22 +124,22 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
-// kMemory: a copy in memory (docs/formats/memory-copy.md). Its shards have no pieces: their offsets
-// follow from their sizes.
+// kMemory describes a copy in memory (docs/formats/memory-copy.md). Its shards have no pieces,
+// because their offsets follow from their sizes.
 enum class Document : std::uint8_t { kIntent, kPart, kManifest, kMemory };
 
 [[nodiscard]] std::string encode(Document document, const Manifest& manifest);
 // kCorrupt: `bytes` are not such a document, are damaged or contradict themselves. kUnavailable:
-// the format is newer than this version.
+// the document has another format version, or a required section of unknown kind.
 base::Result<Manifest> decode(Document document, std::string_view bytes);
 
-// Reads only the head of a document of `bytes` bytes, with few calls of `read`; the other sections
-// stay unchecked. Errors: as decode(), and those of `read`.
+// Reads only the head of a document of `bytes` bytes, with three calls of `read`. The other
+// sections stay unchecked. Errors: as decode(), and those of `read`.
 using ReadBytes = std::function<base::Result<std::string>(std::uint64_t at, std::uint64_t bytes)>;
 base::Result<Head> read_head(Document document, std::uint64_t bytes, const ReadBytes& read);
 
-// A document's totals, found by walking over its shards without keeping them. All checksums are
-// checked, as in decode(); whether shards and files agree is not.
+// A document's totals. summarize() does not keep the tables in memory. It checks all checksums, as
+// decode() does, but not whether shards and files agree.
 struct Summary {
   Head head;
   std::uint64_t shards = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Checks that the parts of a manifest agree, so that code that uses a checked one needs no further
-// checks. Every error is kCorrupt and names what does not fit. Pure.
+// Checks that the parts of a manifest agree, so that later code may use its indices and ranges
+// without further checks. Every error is kCorrupt; its text says which parts disagree. Pure.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 namespace robustrun::checkpoint {
 
 // Whether the shard lies within its tensor, its rank is below `world_size`, and its bytes match its
-// shape and type.
+// shape and type. The bytes of types that dtype.h does not know are not checked.
 base::Status check_box(const Shard& shard, std::uint32_t world_size);
 // Whether head, files, shards, pieces and parity groups agree with each other.
 base::Status check_consistent(const Manifest& manifest);

@@ -1,13 +1,13 @@
 #pragma once
-// Which slots of a memory area must stay unchanged. The worker that fills the slots and the agent
-// that reads them agree on it through words in memory that both have mapped
-// (docs/formats/memory-copy.md).
+// Records which slots of a memory area are held, that is, must stay unchanged. The board consists
+// of words in memory that two processes have mapped: the worker, which fills the slots, and the
+// agent, which reads them (docs/formats/memory-copy.md).
 //
-// The agent wishes for the first copy of a given step or later. The wish is one word, and the side
-// that clears it also holds the slot: the worker when it has completed such a copy, or the agent
-// when one exists already. So no copy is missed between two looks, and at most one slot is held per
-// wish. A held slot is not filled, and a slot that is being filled is not held. Neither side waits
-// for the other. A worker that writes nonsense here harms only its own rank's copies.
+// The agent writes a wish: hold the first copy of a given step or later. Either side may fulfil it:
+// the worker when it has completed such a copy, or the agent if there is such a copy already. The
+// side that clears the wish holds the slot, so each wish holds at most one slot. A held slot is not
+// filled, and a slot that is being filled is not held. Neither side waits for the other. A worker
+// that writes wrong values harms only its own rank's copies.
 
 #include <cstdint>
 #include <optional>
@@ -26,21 +26,22 @@ class HoldBoard {
   HoldBoard(std::span<char> words, std::size_t slots);
   [[nodiscard]] std::size_t slots() const { return slots_; }
 
-  // The worker's side. Called by a new worker: earlier copies do not count as its own steps.
+  // The worker's side. A new worker calls begin_writer() first; step() then ignores the copies that
+  // earlier workers made.
   void begin_writer();
   // Returns false if the slot is held.
   bool begin_filling(std::size_t slot);
-  // Ends filling. `step` is the step of the copy, nullopt if it is not complete. If the agent
-  // wished for it, the slot is held.
+  // `step`: that of the copy; nullopt: the copy is not complete. If the agent wished for it, the
+  // slot is held from now on.
   void end_filling(std::size_t slot, std::optional<std::uint64_t> step);
-  // The slot's copy is no longer valid, whether held or not.
+  // Records that the slot's copy is not valid any more, whether held or not.
   void forget(std::size_t slot);
 
-  // The agent's side. Wishes for a copy of `from_step` or later; replaces an earlier wish.
+  // The agent's side. Replaces an earlier wish.
   void wish(std::uint64_t from_step);
   void wish_nothing();
-  // Holds the oldest copy that fulfils the wish, if there is one. To be called again later, because
-  // the worker may be just refilling that slot.
+  // Holds the oldest copy that fulfils the wish, if there is one. The worker may be refilling that
+  // slot at this moment; so the agent calls this again later while the wish is open.
   void hold_what_is_there();
   void release(std::size_t slot);
   // Resets everything; only when no worker is alive.
@@ -64,7 +65,7 @@ class HoldBoard {
   std::size_t slots_;
 };
 
-// The board of an area that belongs to another process, mapped separately.
+// The board of an area that another process uses, mapped without the slots.
 class MappedBoard {
  public:
   // Returns nullopt if `memory` of `bytes` has no board or cannot be mapped.

@@ -1,11 +1,11 @@
 #pragma once
 // Memory for several copies of a rank's state (copies_kept.h says how many), so that one is
-// complete while another is written. It belongs to this process or is a memfd that another process
-// keeps when this one dies. A memfd may have a board (hold_board.h), by which that process holds
-// copies.
+// complete while another is written. The memory is this process's own, or a memfd of the agent,
+// which keeps the copies if this process dies. A memfd may have a board (hold_board.h), with which
+// the agent holds copies.
 //
-// All memory is allocated before use: if the machine lacks a page, that is an error here and never
-// a SIGBUS later. A memfd is sealed, so no process can shorten it under a reader.
+// All memory is allocated before use, so a lack of memory is an error here and not a SIGBUS later.
+// A memfd is sealed, so that no process can shorten it while another reads it.
 
 #include <array>
 #include <cstdint>
@@ -33,10 +33,10 @@ class MemoryArea {
  public:
   // Allocates kCopiesWithoutBoard slots of at least `slot_bytes` in this process.
   static base::Result<MemoryArea> own(std::uint64_t slot_bytes);
-  // When the pages of a mapping are mapped: all at once, which makes the first copy fast, or each
-  // when it is used, for a process that reads a part of them.
+  // When pages are mapped: kNow maps all at once, which makes the first copy fast. kWhenUsed maps
+  // each on first use, for a process that reads only some of them.
   enum class Pages : std::uint8_t { kNow, kWhenUsed };
-  // Maps `memory`. kInvalidArgument: make_sealed_memory() did not make it.
+  // Maps `memory`. kInvalidArgument: it is not sealed, or no area has its length.
   static base::Result<MemoryArea> shared(base::Fd memory, Pages pages = Pages::kNow);
   MemoryArea() = default;
   MemoryArea(MemoryArea&& other) noexcept { swap(other); }
@@ -59,15 +59,15 @@ class MemoryArea {
   void swap(MemoryArea& other) noexcept;
 
   Arena arena_;  // if the memory is this process's own
-  char* mapped_ = nullptr;  // else: the mapped memfd
+  char* mapped_ = nullptr;  // otherwise the mapped memfd
   std::uint64_t bytes_ = 0;
   AreaShape shape_;
 };
 
 // Length of an area with slots of at least `slot_bytes`. kLimit: more than kMemoryBytesMax.
 base::Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes, bool with_board = false);
-// Makes a memfd of `bytes`, all reserved and zero, which can neither shrink nor grow. kLimit,
-// ENOMEM or ENOSPC: the machine has too little memory. May take a second per GiB.
+// Makes a memfd of `bytes` zeros that can neither shrink nor grow, with all its memory allocated.
+// kLimit, ENOMEM or ENOSPC: the machine has too little memory. May take a second per GiB.
 base::Result<base::Fd> make_sealed_memory(std::uint64_t bytes);
 // Bytes of memory that the machine could give to a new process; 0: unknown.
 [[nodiscard]] std::uint64_t available_memory();

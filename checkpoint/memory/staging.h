@@ -2,9 +2,9 @@
 // Copies a rank's state to memory, from which it is saved while training goes on. Owns the memory
 // and the copying threads and keeps them between copies.
 //
-// One slot keeps the newest complete copy while the oldest slot is filled, so a process that dies
-// at any moment leaves a complete copy. A held slot (being written to disk, or held by the agent
-// through the board) is never filled; if only the newest slot is not held, it is overwritten, and
+// The oldest slot is filled while another keeps the newest complete copy, so a process that dies at
+// any moment leaves a complete copy. A held slot (being written to disk, or held by the agent
+// through the board) is never filled. If only the newest slot is not held, that one is overwritten;
 // the held copies stay complete. One thread calls use(), stage() and discard(); others may hold and
 // release slots.
 
@@ -25,13 +25,13 @@
 
 namespace robustrun::checkpoint {
 
-// What is needed besides the contents to save them later.
+// What is needed, besides the contents, to save a copy later.
 struct StageOrder {
   AttemptId attempt;
   WorldLayout layout;
   std::vector<std::string> directories;  // the store's; the first is the home
   std::vector<std::string> writers;  // all writers of the attempt
-  std::string writer;  // the writer that this part belongs to
+  std::string writer;  // the part's writer
 };
 
 class Staging {
@@ -42,8 +42,8 @@ class Staging {
   // Bytes that a slot needs for these contents.
   static base::Result<std::uint64_t> slot_bytes_for(const StageOrder& order,
                                                     const PartContents& contents);
-  // Keeps copies in `area` from now on. Copies already complete there are kept; those in the
-  // previous area are dropped. kConflict: a slot is held.
+  // Keeps copies in `area` from now on. Complete copies that are already in `area` are kept; those
+  // in the previous area are dropped. kConflict: a slot is held.
   base::Status use(MemoryArea area);
   [[nodiscard]] const MemoryArea& area() const { return area_; }
 
@@ -52,9 +52,9 @@ class Staging {
   // are held. kCorrupt: a tensor changed while it was copied; this is detected by sampling, and the
   // text names the tensor.
   base::Result<std::size_t> stage(const StageOrder& order, const PartContents& contents);
-  // Invalidates the copy because the caller knows that its sources changed.
+  // Invalidates the copy. For a caller that finds that its sources changed during the copy.
   void discard(std::size_t slot);
-  // Keeps the slot unchanged until release(). One holder per slot: holds are not counted.
+  // Keeps the slot unchanged until release(). Holds are not counted: one release ends them all.
   void hold(std::size_t slot) { held_[slot].store(true, std::memory_order_release); }
   void release(std::size_t slot) { held_[slot].store(false, std::memory_order_release); }
   [[nodiscard]] bool is_held(std::size_t slot) const {
@@ -82,13 +82,13 @@ struct FoundCopy {
   std::size_t slot = 0;
   MemoryCopy copy;
 };
-// The newest complete copy of `attempt`, else kNotFound.
+// The newest complete copy of `attempt`. kNotFound: there is none.
 base::Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attempt);
 // All complete copies, newest first; damaged ones are left out.
 [[nodiscard]] std::vector<FoundCopy> complete_copies(const MemoryArea& area);
 
-// Where the copy's shards begin in `committed`, which also has the shards of other writers: the
-// index of the first one. nullopt: `committed` is of another attempt, or does not have all shards
+// Finds the copy's shards in `committed`, which also has the shards of other writers, and returns
+// the index of the first. nullopt: `committed` is of another attempt, or does not have all shards
 // of the copy in a row.
 [[nodiscard]] std::optional<std::size_t> first_shard_of(const MemoryCopy& copy,
                                                         const Manifest& committed);
@@ -103,8 +103,9 @@ base::Status restore_copy(std::span<const char> slot, const MemoryCopy& copy,
                           std::span<const WantedShard> wanted, CopyPool& pool);
 
 // Saves the copy in `slot` as its writer's part, and commits if this was the last part. Then marks
-// the slot as saved. Blocks. kCorrupt names a tensor whose copy was damaged in memory; then nothing
-// is saved. Other errors are those of the store. `file_tag`: as in PartContents.
+// the slot as drained. Blocks. kCorrupt names a tensor whose copy was damaged in memory; then
+// nothing is saved. Other errors: those of read_slot() and of the store. `file_tag`: as in
+// PartContents.
 base::Result<Completion> drain_copy(std::span<char> slot, Store& store,
                                     const std::string& file_tag = {});
 

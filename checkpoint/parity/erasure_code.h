@@ -23,15 +23,15 @@ struct CodeShape {
 // All coefficients of a row, for GaloisSum.
 [[nodiscard]] std::vector<std::uint8_t> code_row(const CodeShape& shape, std::size_t row);
 
-// Coefficients by which the surviving members are multiplied, in the order of `columns` and then
-// `rows`; the sum of the products is the lost data member `wanted`.
+// How to compute a lost data member: multiply each of these surviving members by its coefficient
+// and add the products. `coefficients` has those of `columns`, then those of `rows`.
 struct RecoveryPlan {
   std::vector<std::size_t> columns;  // surviving data members that are used
   std::vector<std::size_t> rows;     // parity members that are used
   std::vector<std::uint8_t> coefficients;
 };
-// `has_data` and `has_parity` tell which members survive; data[wanted] does not. Returns nullopt if
-// too many members are lost.
+// Plans the recovery of data member `wanted`. `has_data` and `has_parity` tell which members
+// survive. Returns nullopt if too many are lost.
 [[nodiscard]] std::optional<RecoveryPlan> plan_recovery(const CodeShape& shape,
                                                         const std::vector<bool>& has_data,
                                                         const std::vector<bool>& has_parity,

@@ -1,9 +1,7 @@
 #pragma once
-// Linear combinations of byte blocks in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d), all
-// that Reed-Solomon codes need.
-//
-// Blocks go through ISA-L (libisal.so.2, loaded on first use), which picks the best vector
-// instructions. Without that library, tables do the same more slowly. Thread-safe, cannot fail.
+// Linear combinations of blocks of bytes in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d),
+// for Reed-Solomon codes. Computed by ISA-L (libisal.so.2, loaded on first use), or more slowly
+// with tables if that library is not installed. Thread-safe, cannot fail.
 
 #include <cstdint>
 #include <span>
@@ -22,7 +20,8 @@ class GaloisSum {
  public:
   // `coefficients`: row by row, rows * columns in all. At most 255 rows and 255 columns.
   GaloisSum(std::size_t rows, std::size_t columns, std::vector<std::uint8_t> coefficients);
-  // Adds one column's contribution to the outputs, each of which must be as long as `input`.
+  // Adds one column's contribution to the outputs, each of which must be as long as `input`: at
+  // most 2^31 - 1 bytes.
   void add(std::size_t column, std::string_view input, std::span<char* const> outputs) const;
   // add() with tables only.
   void add_by_table(std::size_t column, std::string_view input,

@@ -1,13 +1,13 @@
 #pragma once
 // Plans which extents share parity and which mount stores it. The members of a group lie on
-// different mounts, so a lost mount takes at most one member of each group. Pure planning.
+// different mounts, so a lost mount takes at most one member of each group. Pure.
 //
-// A file's header and its data are cut separately into extents of at most kExtentBytes. Each mount
-// gives its largest extents first: so extents of equal size meet, and parity is no longer than
-// necessary. A group takes one extent each from as many mounts as it may (kGroupMembersMax bounds
-// it), first from those with the most extents left; at least `parity` usable mounts stay out of it.
-// Its parity goes to usable mounts that gave no extent, first to the one that would be done with
-// all its writes first. On mounts of equal speed this is RAID's rotation.
+// A file's header and its data are cut separately into extents of at most kExtentBytes. Each group
+// takes one extent from each of several mounts: as many as possible, but at most kGroupMembersMax
+// members in all, and at least `parity` usable mounts give none. Mounts with the most extents left
+// come first, and each gives its largest extent, so that extents of similar length share parity.
+// The parity goes to usable mounts that gave no extent: to those that would be done with all their
+// writes first. On mounts of equal speed this rotates the parity over the mounts, as RAID 5 does.
 
 #include <cstdint>
 #include <span>
@@ -20,7 +20,7 @@
 namespace robustrun::checkpoint {
 
 struct PlannedParity {
-  // File indices of parity continue after those of the data files.
+  // The indices of parity files continue after those of the data files.
   std::vector<ParityGroup> groups;
   struct File {
     std::uint32_t mount = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Recovers lost bytes from the other members of their parity group. Pure, except that the caller's
-// `read` function does the reading; it returns only bytes with a correct CRC.
+// Recovers lost bytes from the other members of their parity group. Pure; the caller's `read`
+// function reads the files.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ namespace robustrun::checkpoint {
 
 class Rebuilder {
  public:
-  // Reads bytes [begin, begin + bytes) of a file and verifies them.
+  // Reads bytes [begin, begin + bytes) of a file. Returns only bytes with a correct CRC.
   using VerifiedRead = std::function<base::Result<std::string>(
       std::uint32_t file, std::uint64_t begin, std::uint64_t bytes)>;
 

@@ -1,12 +1,12 @@
 #pragma once
-// Decisions about attempts to save a step (AttemptId), which are not the run's attempts: an
-// attempt's state, which of two is newer, which one a job may start from, and the next sequence and
-// generation numbers. All follow from what the directories hold. Pure; catalog.h, store.h and
-// retention.h read and act, and tests/sim plays the same choices on disks that come and go.
+// Decisions about attempts to save a step (not attempts of the run): the state of an attempt, which
+// of two is newer, from which one a job may start, and the next sequence and generation numbers.
+// Pure: catalog.h, store.h and retention.h read the directories and act. tests/sim runs the same
+// functions.
 //
-// Attempts are ordered by generation, then by the commit's sequence number. Clocks of nodes may be
-// wrong by years, and steps do not order attempts: a job that was rolled back counts the same steps
-// again.
+// Attempts are ordered by generation, then by the commit's sequence number. Neither clocks nor
+// steps order them: the clocks of nodes may be wrong by years, and a job that was rolled back
+// repeats steps.
 
 #include <cstdint>
 #include <span>
@@ -22,12 +22,13 @@ enum class AttemptState : std::uint8_t {
   kDeleted,  // removed by retention; some files are left
 };
 
-// kDamaged: unreadable, or of another attempt.
+// What one directory has of an attempt's manifest. kDamaged: unreadable, or of another attempt.
 enum class ManifestCopy : std::uint8_t { kNone, kSound, kDamaged };
 
 // The copies of an attempt's manifest in all directories. One sound copy is enough.
 class ManifestCopies {
  public:
+  // `is_deleted`: the directory marks the attempt as deleted.
   void add(ManifestCopy copy, bool is_deleted) {
     any_sound_ = any_sound_ || copy == ManifestCopy::kSound;
     any_damaged_ = any_damaged_ || copy == ManifestCopy::kDamaged;
@@ -39,8 +40,8 @@ class ManifestCopies {
   bool any_sound_ = false, any_damaged_ = false, any_deleted_ = false;
 };
 
-// Marks of an attempt. A mark in any directory counts: the others may have been missing when it was
-// made.
+// Marks of an attempt. A mark in any directory counts, because other directories may have been
+// missing when the mark was made.
 struct AttemptMarks {
   bool verified = false;  // everything was read back and found sound
   bool pinned = false;  // once committed, never removed by retention
@@ -48,7 +49,7 @@ struct AttemptMarks {
   void add_marks(const AttemptMarks& of_one_directory);
 };
 
-// What the decisions depend on. `token` refers to the AttemptId, which must outlive this.
+// What the decisions depend on. `token` refers to the AttemptId, which must outlive this object.
 struct AttemptFacts {
   AttemptState state = AttemptState::kIncomplete;
   std::uint64_t step = 0, generation = 0;
@@ -61,15 +62,15 @@ struct AttemptFacts {
 // Committed attempts are newer than all others.
 [[nodiscard]] bool is_newer(const AttemptFacts& one, const AttemptFacts& other);
 [[nodiscard]] bool may_start_from(const AttemptFacts& one);
-// Whether a later generation may commit an attempt that is complete but lacks its MANIFEST. The
-// commit would make it the newest of its generation, so this is false if a save of its generation,
-// of the same or a later step, can be started from.
+// Whether a later generation may commit an attempt that is complete but lacks its MANIFEST. False
+// if a job can already start from a save of the same generation and of the same or a later step,
+// because the late commit would become the newest of that generation.
 [[nodiscard]] bool may_salvage(const AttemptFacts& one, std::span<const AttemptFacts> all);
 // Sequence number of the next commit; `all`: the attempts found.
 [[nodiscard]] std::uint64_t next_sequence(std::span<const AttemptFacts> all);
-// Generation of the next session; 0: there is no higher one. It exceeds that of every attempt as
-// well as `fence`: if the fence was lost with its directory, the new session's commits would
-// otherwise be older than those still present.
+// Generation of the next session; 0: there is no higher one. It exceeds `fence` and the generations
+// of all attempts. The attempts count because the fence may have been lost with its directory;
+// without them, the session's commits would be older than those still present.
 [[nodiscard]] std::uint64_t next_generation(std::uint64_t fence, std::span<const AttemptFacts> all);
 
 }  // namespace robustrun::checkpoint

@@ -1,11 +1,10 @@
 #pragma once
-// Reads planned runs with several threads per mount. The bytes are read into the reader's own
-// memory, bypassing the page cache where IoWay and the file system allow it. There each block's CRC
-// is checked while the bytes are in the processor's cache; then they are copied to their
+// Reads planned runs of blocks (read_plan.h) with several threads per mount. The bytes are read
+// into the reader's own memory, where each block's CRC is checked; then they are copied to their
 // destinations. Bytes of a block with a wrong CRC are not copied.
 //
-// A read that hangs is given up. The caller's memory is never the target of a disk transfer, so
-// that nothing is written there afterwards.
+// A read that hangs is given up. If it returns later, it writes only to the reader's memory, never
+// to the caller's.
 
 #include <memory>
 #include <span>
@@ -20,12 +19,12 @@
 
 namespace robustrun::checkpoint {
 
-// A run, or one block of it, that could not be read.
+// A run, or one block of it, that could not be read or is damaged.
 struct ReadFault {
   std::size_t run = 0;  // index into `runs` of read()
   std::uint64_t offset = 0;  // from the start of the file
   std::uint64_t bytes = 0;
-  bool damaged = false;  // it was read, but its CRC is wrong
+  bool damaged = false;  // the block was read, but its CRC is wrong
   base::Error error;  // why it could not be read, if not damaged
 };
 
@@ -40,8 +39,8 @@ class BulkReader {
   // `threads` must outlive the reader.
   BulkReader(MountThreads& threads, IoWay io) : threads_(threads), io_(io) {}
 
-  // `sources`: one per file of the manifest. Returns what failed, sorted by run and offset; an
-  // error only if there is no memory to read into.
+  // `sources`: one per file of the manifest. Returns the faults, sorted by run and offset. The only
+  // error is a lack of memory.
   base::Result<std::vector<ReadFault>> read(const Manifest& manifest, std::span<const ReadRun> runs,
                                             std::span<const ReadSource> sources);
 

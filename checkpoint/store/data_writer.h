@@ -1,10 +1,10 @@
 #pragma once
-// Writes the data of one writer's shards across its mounts and syncs it. Owns the memory for that
-// and keeps it between saves. One call at a time.
+// Writes the data of one writer's shards across its mounts and syncs it. Owns the memory from which
+// it writes and keeps that memory between saves. One call at a time.
 //
-// A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; its share
-// is planned again over the other mounts, until none is left. Each mount's speed is learned for the
-// next save. The caller's buffers are read once, or again after a failure, and never changed.
+// If a mount fails (ENOSPC, EIO) or does not answer (mount_threads.h), its file is given up and its
+// share is planned again over the other mounts. Each save measures the mounts' speeds, which decide
+// their shares in the next save. The caller's buffers are read once, and again after a failure.
 
 #include <memory>
 #include <span>
@@ -23,11 +23,11 @@
 namespace robustrun::checkpoint {
 
 struct DataRequest {
-  std::span<const Shard> shards;  // without pieces and CRCs, which the result has
+  std::span<const Shard> shards;  // pieces and CRCs are ignored; the result has them
   std::span<const std::string_view> sources;  // one per shard, of its length
   std::span<const MountFolder> mounts;
   std::string file_prefix;  // "d-node0": names are "d-node0-m1.safetensors"
-  WriteRate* rate = nullptr;
+  WriteRate* rate = nullptr;  // may be null
 };
 
 struct DataSaved {
@@ -39,15 +39,17 @@ struct DataSaved {
 
 class DataWriter {
  public:
-  // `disk` and `threads`, which has a lane for each worker of a mount, must outlive the writer.
+  // `mounts`: the number of mounts of `threads`. `disk` and `threads` must outlive the writer.
   static base::Result<DataWriter> make(Disk& disk, MountThreads& threads, std::size_t mounts);
   DataWriter(DataWriter&&) noexcept;
   DataWriter& operator=(DataWriter&&) noexcept;
   ~DataWriter();
 
+  // kLimit: the mounts that work have too little room.
   base::Result<DataSaved> save(const DataRequest& request);
 
-  // kExtentBytes for each lane of each mount, mount by mount. Must not be used while save() runs.
+  // The writer's memory, for ParityWriter: kExtentBytes for each lane of each mount, mount by
+  // mount. Must not be used while save() runs.
   [[nodiscard]] std::shared_ptr<Arena> arena() const;
 
  private:

@@ -1,18 +1,19 @@
 #pragma once
 // Copies the files of a writer's part from local disks to shared storage while training goes on.
-// They keep their names and go into the folders of the same attempt. The manifest stays unchanged,
-// because files are found by name in any of the attempt's folders. Every byte is verified on the
-// way; a file appears either whole or not at all.
+// The files keep their names and go into the folders of the same attempt. The manifest stays
+// unchanged, because files are found by name in any of the attempt's folders. Every byte is
+// verified on the way; a file appears either whole or not at all.
 //
-// Each writer copies its own files and then records that in the home (`drained-WRITER`). The last
-// one records that the checkpoint needs no local disk any more (DRAINED). Files that are already on
-// shared storage are not copied. The commit does not depend on the drain, so if a machine is lost
-// meanwhile, only data that was on its local disks alone is lost.
+// Each writer copies its own files and then records in the home that they are drained
+// (`drained-WRITER`). The last writer records that the checkpoint needs no local disk any more
+// (DRAINED). Files that are already on shared storage are not copied. The commit does not wait for
+// the drain. If a machine is lost before its files are drained, the data on its local disks is
+// lost.
 //
-// A process that dies leaves complete files, which are not copied again, and partial ones under
-// names of their own (NAME.drain-gGENERATION-TOKEN.tmp). A later generation finishes the drain:
-// rest() copies what is missing. A generation behind the fence neither gives a file its final name
-// nor records that a writer's files are drained.
+// A process that dies leaves complete files, which are not copied again, and partial files, called
+// NAME.drain-gGENERATION-TOKEN.tmp. A later generation finishes the drain with rest(). A generation
+// behind the fence neither gives a file its final name nor records that a writer's files are
+// drained.
 //
 // Used by one thread, except limit_writes().
 
@@ -42,16 +43,16 @@ struct LocalDrainOptions {
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
-// Ranks of one machine see the same files and share the work. Of the writers all of whose files are
-// visible here, each rank copies the files of every `of`-th, beginning with number `number`; `of`:
-// how many ranks share.
+// How the ranks of one machine, which see the same files, share the work of rest(). Of the writers
+// whose files are all visible here, rank `number` of `of` ranks copies the files of writers
+// `number`, `number` + `of`, and so on.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;
 };
 
 struct Drained {
-  bool complete = false;  // this call drained the last writer's files
+  bool complete = false;  // the files of all writers are drained, and this call recorded it
   std::uint64_t bytes = 0;  // bytes written
   std::vector<std::string> notes;  // directories that could not be used
 };
@@ -62,23 +63,22 @@ class LocalDrain {
   LocalDrain(const LocalDrain&) = delete;
   LocalDrain& operator=(const LocalDrain&) = delete;
 
-  // From now on, acts for this generation, which the fence must admit. 0, the initial value, is
-  // valid only while no generation was admitted.
+  // From now on, acts for this generation, which the fence must admit. The initial value is 0,
+  // which is valid only while no generation was admitted.
   void act_for(std::uint64_t generation) { generation_ = generation; }
   // Drains the files of `writer`, whose part of the attempt is published. An attempt that retention
   // has removed meanwhile is not an error. kCorrupt, kUnavailable: the local disk failed.
-  // kConflict: a later generation was admitted. Else: the error of the last directory, after all
-  // have failed.
+  // kConflict: a later generation was admitted. Other errors: all directories failed; the error is
+  // that of the last one.
   base::Result<Drained> drain(const AttemptId& attempt, const std::string& writer);
-  // Drains an attempt that other processes have committed: of the writers all of whose files are
-  // visible here, the parts that `turn` gives this rank.
+  // Drains an attempt that other processes have committed: the files of the writers that `turn`
+  // gives this rank.
   base::Result<Drained> rest(const AttemptId& attempt, Turn turn);
   // Removes the partial files that earlier generations left in the directories.
   base::Status remove_halves();
   // Removes attempts from the local disks: those that retention has removed from the directories,
-  // and drained ones that are not pinned. An attempt goes only if it is older than a verified one
-  // on shared storage.
-  // Returns the attempts removed.
+  // and drained ones that are not pinned. Removes only attempts that are older than a verified one
+  // on shared storage, and none while a directory cannot be read. Returns the attempts removed.
   base::Result<std::vector<AttemptId>> clean();
 
   // Limits the write rate, also of a running drain; 0, the initial value: no limit. May be called
@@ -90,7 +90,7 @@ class LocalDrain {
   bool sees_all(const Manifest& part);
   base::Status copy_file(CheckpointReader& reader, const Manifest& part, std::size_t index,
                          Drained& drained);
-  // `refused` is set if no other directory would do either, with the cause.
+  // Sets `refused` to the cause if another directory would not help.
   base::Status copy_to(const std::string& path, CheckpointReader& reader, std::size_t index,
                        base::Status& refused);
   base::Status write_half(const std::string& path, CheckpointReader& reader, std::size_t index,

@@ -1,10 +1,9 @@
 #pragma once
-// Computes the parity of data files from the sources they were written from, writes it and syncs
-// it. One call at a time.
+// Computes the parity of data files from the memory from which they were written, writes it and
+// syncs it. One call at a time.
 //
-// A mount that fails or does not answer (mount_threads.h) is skipped: all parity is planned again
-// over the others. If that fails too, the save has no parity, and a note says so: data is never
-// given up for lack of parity.
+// If a mount fails or does not answer (mount_threads.h), all parity is planned again over the other
+// mounts. If these are too few, the save has no parity, and a note says so.
 
 #include <memory>
 #include <span>
@@ -22,12 +21,12 @@ namespace robustrun::checkpoint {
 
 struct ParityRequest {
   std::span<const DataFile> files;
-  std::span<const std::string> headers;       // one per file
-  std::span<const Shard> shards;              // with their pieces
+  std::span<const std::string> headers;  // one per file
+  std::span<const Shard> shards;  // with their pieces
   std::span<const std::string_view> sources;  // one per shard
   std::span<const MountFolder> mounts;
   std::string file_prefix;  // "p-node0": names are "p-node0-m1.rrparity"
-  WriteRate* rate = nullptr;
+  WriteRate* rate = nullptr;  // may be null
 };
 
 struct ParitySaved {
@@ -38,8 +37,8 @@ struct ParitySaved {
 
 class ParityWriter {
  public:
-  // `parity`: how many mounts may be lost. `arena`: from DataWriter::arena(). `disk` and `threads`
-  // must outlive the writer.
+  // `parity`: how many mounts may be lost, above 0. `arena`: from DataWriter::arena(). `disk` and
+  // `threads` must outlive the writer.
   ParityWriter(Disk& disk, MountThreads& threads, std::shared_ptr<Arena> arena, std::size_t parity);
 
   ParitySaved save(const ParityRequest& request);

@@ -1,8 +1,7 @@
 #pragma once
-// Plans which parts of which files to read for a set of shard ranges. A CRC covers a block, so
-// whole blocks are read, each once unless requests overlap, and consecutive ones together; the
-// wanted bytes are copied out of the reader's own memory. Pure planning: plain data in, plain data
-// out.
+// Plans which parts of which files to read for a set of shard ranges. Because a CRC covers a block,
+// whole blocks are read: consecutive ones together, and each only once unless requests overlap. The
+// reader then copies the wanted bytes from its own memory to their destinations. Pure.
 
 #include <cstdint>
 #include <span>
@@ -22,7 +21,7 @@ struct ReadRequest {
 // Requested bytes within one piece and one run.
 struct ReadCopy {
   std::size_t shard = 0;
-  std::size_t piece = 0;     // within the shard
+  std::size_t piece = 0;  // within the shard
   std::uint64_t offset = 0;  // from the beginning of the file
   std::span<char> destination;
 };

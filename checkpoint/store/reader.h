@@ -1,6 +1,6 @@
 #pragma once
-// Reads a checkpoint. Only bytes with a correct CRC are returned; damaged or missing ones are
-// rebuilt from parity if there is any. Changes nothing on disk. One call at a time.
+// Reads a checkpoint. Returns only bytes with a correct CRC; damaged or missing bytes are rebuilt
+// from parity if there is any. Changes nothing on disk. One call at a time.
 
 #include <chrono>
 #include <cstdint>
@@ -31,35 +31,35 @@ struct ReadOptions {
 class CheckpointReader {
  public:
   // `folders`: the attempt's folders on all its mounts. Files are looked up by name in each of
-  // them, and then on the manifest's other mounts. A file that is only on another machine's local
-  // disk gives kUnavailable. Names are unambiguous: a writer runs on one machine, and the attempt's
-  // token is unique.
+  // them, and then on the manifest's other mounts. Reading a file that is only on another machine's
+  // local disk fails with kUnavailable.
   static CheckpointReader open(Manifest manifest, std::vector<std::string> folders,
                                ReadOptions options = {});
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Reads any bytes of shards at once; each block of a file is read only once, unless requests
-  // overlap or it is damaged. kInvalidArgument: a request exceeds its shard (checked before
-  // anything is read). kCorrupt and kUnavailable (EIO) name tensor, file and range; ETIMEDOUT names
+  // Reads any bytes of shards. Each block of a file is read only once, unless requests overlap or
+  // the block is damaged. kInvalidArgument: a request exceeds its shard (checked before anything is
+  // read). kNotFound, kCorrupt and kUnavailable (EIO) name the tensor and the file; ETIMEDOUT names
   // the mount that does not answer. After an error no destination may be used.
   base::Status read(std::span<const ReadRequest> requests);
-  // Reads a whole shard; `destination` has Shard::bytes.
+  // Reads a whole shard. `destination` is as long as the shard.
   base::Status read_shard(std::size_t shard, std::span<char> destination);
-  // Reads a whole piece and checks its own CRC; damage elsewhere in its blocks does not matter.
+  // Reads a whole piece and checks the piece's own CRC, so that damage elsewhere in its blocks does
+  // not matter. `destination` is as long as the piece.
   base::Status read_piece(std::size_t shard, std::size_t piece, std::span<char> destination);
-  // Reads everything, including headers, padding and parity. Returns one sentence per fault; empty
-  // if everything is sound. Does not rebuild from parity. `away`: receives the files on local disks
-  // of other machines; if null, these count as faults.
+  // Reads everything, including headers, padding and parity, and rebuilds nothing. Returns one
+  // sentence per fault; empty if everything is sound. `away` receives a sentence for each file on
+  // the local disk of another machine; if null, these count as faults.
   std::vector<std::string> verify(std::vector<std::string>* away = nullptr);
-  // For each shard, whether its files on local disks can be found here, judged by their names only.
-  // Files on shared storage count as present.
+  // For each shard, whether all its files that were saved to local disks can be found here, judged
+  // by their names only. Files that were saved to shared storage count as present.
   std::vector<bool> present_shards();
   // Reads bytes of a file, verified by the CRCs of its header and blocks; rebuilds them from parity
   // if `rebuild` is true.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
                                       bool rebuild);
-  // Forgets where files are, after files were rewritten or moved. Places in which read() found a
-  // file damaged are still passed over.
+  // Forgets where files are, after files were rewritten or moved. Does not forget in which places
+  // read() found a file damaged.
   void look_again() { found_.assign(found_.size(), {}); }
   // What had to be rebuilt from parity so far, one sentence each.
   [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }
@@ -67,7 +67,7 @@ class CheckpointReader {
  private:
   CheckpointReader(Manifest manifest, std::vector<std::string> folders, ReadOptions options);
   MountThreads& threads();
-  // Finds the file. kNotFound and kCorrupt (wrong size) describe what was found instead.
+  // Finds the file. kNotFound: it is in no folder. kCorrupt: it has another size.
   base::Result<ReadSource> source(std::size_t file);
   base::Result<std::string> read_bytes(std::size_t file, std::uint64_t offset, std::uint64_t bytes);
   base::Result<std::string> read_unit(std::size_t file, std::uint64_t begin, std::uint64_t end,
@@ -83,7 +83,7 @@ class CheckpointReader {
   Manifest manifest_;
   std::vector<std::string> folders_;
   ReadOptions options_;
-  std::vector<ReadSource> found_;  // one per file of the manifest; path is empty: not located yet
+  std::vector<ReadSource> found_;  // one per file of the manifest; empty path: not located yet
   std::set<std::pair<std::size_t, std::size_t>> bad_;  // (file, folder in which it is damaged)
   std::unique_ptr<MountThreads> threads_;  // created on first use
   std::unique_ptr<BulkReader> bulk_;

@@ -1,8 +1,7 @@
 #pragma once
-// Decides which attempts retention may remove. Pure: retention.h reads and acts, tests/sim plays
-// the same choice. Users read the rule as `keep` in python/robustrun/checkpoint.py,
-// python/robustrun/_checkpoint/c_api.py, docs/checkpoints.md and `ckpt prune --help`. Tests of what
-// stays on disk: tests/checkpoint (store, format), tests/e2e/checkpoint.
+// Decides which attempts retention may remove. Pure: retention.h reads and acts; tests/sim runs the
+// same choice. Users read about the rule under `keep` in python/robustrun/checkpoint.py,
+// python/robustrun/_checkpoint/c_api.py, docs/checkpoints.md and `ckpt prune --help`.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +17,13 @@ class RetentionChoice {
   RetentionChoice(std::size_t keep, std::uint64_t oldest) : keep_(keep), oldest_(oldest) {}
 
   // Call this for all attempts, newest first (is_newer). Returns whether `one` may be removed.
-  // `is_whole`: it was read back and found sound. A committed attempt that is not pinned may go if
-  // `keep` newer ones are whole and may be started from. Attempts on disks of single machines
-  // never count among these, because they are lost with any of the machines; they may themselves go
-  // after the first newer one that counts.
+  // `is_whole`: `one` was read back and found sound.
+  //
+  // A committed attempt that is not pinned may go if `keep` newer ones are whole and a job may
+  // start from them. Attempts on disks of single machines do not count among the newer ones,
+  // because they are lost with any of the machines; such an attempt may go after the first newer
+  // one that counts. An uncommitted attempt may go if its generation is below `oldest`. A damaged
+  // one stays.
   [[nodiscard]] bool may_go(const AttemptFacts& one, bool is_whole);
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
-// Saves checkpoints into directories. docs/checkpoint-format.md has the protocol step by step, and
-// what a crash leaves behind at each step. All data is written and synced before the MANIFEST is
-// renamed into place in the home directory; that rename is the commit.
+// Saves checkpoints into directories. docs/checkpoint-format.md describes the protocol step by
+// step, and what a crash leaves behind at each step. All data is written and synced before the
+// MANIFEST is renamed into place in the home directory; that rename is the commit.
 //
 // A single process calls begin(), write_part() for each writer, and commit(). Writers that do not
 // talk to each other (ranks) each call claim(), join(), write_part() and commit_if_complete(); the
-// last one commits. Attempts and commits name a generation; after admit(g), or a claim that
-// returned g, no older generation commits. One call at a time on one Store; several processes may
-// use the same directories.
+// last one commits. Each attempt and each commit has a generation. After admit(g), or a claim that
+// returned g, no generation below g commits. Make one call at a time on one Store; several
+// processes may use the same directories.
 
 #include <atomic>
 #include <chrono>
@@ -35,12 +35,12 @@ namespace robustrun::checkpoint {
 
 struct Mount {
   std::string path;   // must exist
-  double weight = 1;  // its share of the data: its bandwidth, in any unit
+  double weight = 1;  // bandwidth, in any unit; determines the mount's share of the data
 };
 
-// Directories on local disks of this machine. Data goes there first, and to the mounts if all local
-// disks fail or together have no room; control files never go there. local_drain.h later copies the
-// data to the mounts.
+// Directories on local disks of this machine. Data is written there, and later copied to the mounts
+// (local_drain.h). If all local disks fail or together have no room, data is written to the mounts.
+// Control files are never written to local disks.
 struct LocalDisks {
   std::vector<std::string> directories;
   std::string node;  // this machine's name, only for display
@@ -50,11 +50,11 @@ struct LocalDisks {
 struct StoreOptions {
   std::vector<Mount> mounts;  // the first is the home, which has the control files
   std::uint32_t workers_per_mount = 2;
-  IoWay io = IoWay::kAuto;  // how data bypasses the page cache
-  // Limit for one call; after it the mount counts as stuck.
+  IoWay io = IoWay::kAuto;
+  // Time limit for one call to a mount; a mount that takes longer counts as stuck.
   std::chrono::milliseconds patience = kPatience;
   std::optional<std::chrono::milliseconds> first_patience{};  // for open(); nullopt: `patience`
-  std::chrono::milliseconds lock_patience = kLockPatience;  // limit for waiting for the home's lock
+  std::chrono::milliseconds lock_patience = kLockPatience;  // how long to wait for the home's lock
   std::shared_ptr<std::atomic<std::uint64_t>> written{};  // counts bytes of data and parity
   Disk* disk = nullptr;  // null: the real disk
   const base::Clock* clock = nullptr;  // null: the system's
@@ -66,9 +66,10 @@ struct PartContents {
   std::vector<Shard> shards;  // without pieces and CRCs
   std::vector<std::string_view> sources;  // one per shard
   std::vector<RankState> states;
-  bool crcs_known = false;  // the shards' CRCs are set; if bytes differ, kCorrupt names the shard
-  // Appended to the writer's name in file names, for a writer that may have begun this part before;
-  // empty: nothing is appended.
+  // The shards' CRCs are set. If a shard's bytes have another CRC, kCorrupt names the shard.
+  bool crcs_known = false;
+  // Appended to the writer's name in file names unless empty. For a writer that may have begun this
+  // part before.
   std::string file_tag{};
 };
 
@@ -78,10 +79,10 @@ base::Status check_contents(const PartContents& contents);
 struct Committed {
   Manifest manifest;
   std::string digest;
-  std::vector<std::string> notes;  // harmless faults: a copy of the MANIFEST, LATEST
+  std::vector<std::string> notes;  // harmless faults: a copy of the MANIFEST or LATEST is missing
 };
 
-// A writer's part whose data is on disk, but which is not published yet.
+// A writer's part that is not published yet. Its data is on disk.
 struct PreparedPart {
   Manifest part;  // with the CRCs of what was written
   std::vector<std::string> notes;  // harmless faults: mounts that were not used
@@ -95,31 +96,32 @@ struct Completion {
 class Store {
  public:
   // Opens a store and makes the mounts' paths absolute. The home must be a directory that answers
-  // (kNotFound: no such directory). Faults of another mount are left to each save, which does
-  // without that mount and reports it. kInvalidArgument: no mount, a directory twice, or more than
-  // kMountsMax directories.
+  // (kNotFound: no such directory). If another mount is faulty, each save does without it and
+  // reports it. kInvalidArgument: no mount, no worker, a directory twice, or more than kMountsMax
+  // directories.
   static base::Result<Store> open(StoreOptions options);
 
-  // From now on, any `parity` mounts may be lost or damaged; 0, the initial value: none.
-  // kInvalidArgument: there are not more than `parity` mounts, or there are local disks.
+  // From now on, saves with enough parity that any `parity` mounts may be lost or damaged. The
+  // initial value is 0. kInvalidArgument: there are not more than `parity` mounts, or there are
+  // local disks.
   base::Status use_parity(std::uint32_t parity);
-  // From now on, data goes to these local disks; no directories, the initial value: to the mounts.
-  // Each save does without a faulty local disk and reports it. kInvalidArgument: there is parity,
-  // or a mount is among the directories.
+  // From now on, data is written to these local disks; without directories (the initial value), to
+  // the mounts. Each save does without a faulty local disk and reports it. kInvalidArgument: parity
+  // is in use, or a mount is among the directories.
   base::Status use_local(LocalDisks local);
   // From now on, only `generation` or a later one commits. kConflict: a later one was admitted.
   base::Status admit(std::uint64_t generation);
   // Returns the generation of a session, the same for all processes that name the session. The
-  // first process commits what earlier sessions left complete, so that the others find the same;
-  // from then on no earlier session commits. kConflict: a later session of this run has claimed.
+  // first of them commits the checkpoints that earlier sessions left complete but uncommitted, so
+  // that all find the same checkpoints; from then on no earlier session commits. kConflict: a later
+  // session of this run has claimed.
   base::Result<std::uint64_t> claim(const Session& session);
   // Begins a new attempt to save `step` by all of `writers`: writes its INTENT. kConflict: a later
   // generation was admitted.
   base::Result<AttemptId> begin(std::uint64_t step, std::uint64_t generation,
                                 const WorldLayout& layout, std::vector<std::string> writers);
-  // Creates the attempt, or joins it if its INTENT matches this call. kConflict: it has another
-  // layout or other writers, it is already committed or removed, or a later generation was
-  // admitted.
+  // Creates the attempt, or joins it if it exists. kConflict: the attempt has another layout or
+  // other writers, it is already committed or removed, or a later generation was admitted.
   base::Status join(const AttemptId& attempt, const WorldLayout& layout,
                     std::vector<std::string> writers);
   // Writes and publishes the part of `writer`. Returns harmless faults: mounts that failed and were
@@ -127,32 +129,32 @@ class Store {
   base::Result<std::vector<std::string>> write_part(const AttemptId& attempt,
                                                     const std::string& writer,
                                                     const PartContents& contents);
-  // The two halves of write_part(): write the data, then, once the caller knows that its sources
-  // did not change, publish the part.
+  // The two halves of write_part(). In between, a caller can check that its sources did not change.
   base::Result<PreparedPart> write_data(const AttemptId& attempt, const std::string& writer,
                                         const PartContents& contents);
   base::Status publish_part(const PreparedPart& prepared);
   // Whether the writer's part is published.
   [[nodiscard]] bool has_part(const AttemptId& attempt, const std::string& writer) const;
-  // Commits an attempt all of whose parts are published. `generation`: that of the caller, which is
-  // also the attempt's unless the caller salvages it.
+  // Commits an attempt whose parts are all published. `generation`: that of the caller, which is
+  // higher than the attempt's if the caller salvages the attempt.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
-  // Called by every writer after its write_part(); the last call commits.
+  // Every writer calls this after its write_part(); the last call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
   // Commits every attempt that is complete and can be read back whole but lacks its MANIFEST,
-  // unless a save of its generation, of the same or a later step, can be started from.
+  // unless a job can already start from a save of the same generation and of the same or a later
+  // step.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
   [[nodiscard]] std::vector<std::string> directories() const;  // of the mounts
-  // From now on, data and parity are written no faster than this; 0, the initial value: no limit.
-  // May be called by another thread during a save.
+  // From now on, data and parity are written no faster than this. The initial value is 0: no limit.
+  // Another thread may call this during a save.
   void limit_writes(std::uint64_t bytes_per_s) { rate_->limit(bytes_per_s); }
 
  private:
   Store(StoreOptions options, std::unique_ptr<MountThreads> threads, DataWriter writer);
   [[nodiscard]] const std::string& home() const { return options_.mounts.front().path; }
   [[nodiscard]] std::string at_home(const AttemptId& attempt) const;
-  // Called before this thread accesses the home: ETIMEDOUT instead of hanging.
+  // Called before this thread accesses the home itself. ETIMEDOUT: the home does not answer.
   [[nodiscard]] base::Status home_answers() const;
   base::Result<DirectoryLock> lock_home();
   base::Status check_fence(std::uint64_t generation) const;

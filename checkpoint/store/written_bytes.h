@@ -1,5 +1,6 @@
 #pragma once
-// The contents of data files that were just written, taken from the memory they came from.
+// The contents of data files that were just written, taken from the memory from which they were
+// written.
 
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@ class WrittenBytes {
   // outlive this object.
   WrittenBytes(std::span<const DataFile> files, std::span<const std::string> headers,
                std::span<const Shard> shards, std::span<const std::string_view> sources);
-  // The parts written to [offset, offset + bytes) of a file; between them are zeros.
+  // One of the parts written to [offset, offset + bytes) of a file. Between the parts are zeros.
   struct Part {
     std::uint64_t at = 0;  // relative to `offset`
     std::string_view bytes;

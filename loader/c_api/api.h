@@ -1,11 +1,11 @@
 #pragma once
-// Training data for other languages: part of librobustrun.so. Its user is
-// python/robustrun/_data/c_api.py.
+// Training data for other languages: part of librobustrun.so. python/robustrun/_data/c_api.py uses
+// it.
 //
 // Every function that can fail returns 0 or a code (rr_code of checkpoint/c_api/api.h);
 // rr_data_error() then returns a sentence for the user, valid in the calling thread until its next
-// call. Nothing is thrown or printed. A handle belongs to the caller, which makes one call at a
-// time on it.
+// call. Nothing is thrown or printed. The caller owns the handles and makes one call at a time on
+// each.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,24 +25,24 @@ typedef struct rr_data_source {  // loader::Source
   size_t path_count;
   const uint64_t* weights;  // step, millionths, step, millionths, …
   size_t weight_count;      // pairs
-  const char* column;       // loader::Recipe; "" for what is not given
+  const char* column;       // these four: loader::Recipe; "": not given
   const char* tokenizer;
   const char* transform;
   int64_t end;              // token that is appended to each record; -1: none
-  // loader::TextFile, of text that is tokenized while the training runs; text_count = 0: there is
+  // The text that is tokenized while the training runs (loader::TextFile); text_count = 0: there is
   // none.
   const char* const* texts;
   const char* const* pieces;
   const uint64_t* records;
   size_t text_count;
-  uint64_t fingerprint;
+  uint64_t fingerprint;  // of the texts
 } rr_data_source;
 
-typedef struct rr_data_spec {  // loader::Spec
+typedef struct rr_data_spec {  // loader::Spec; the words are those of docs/data.md
   uint64_t seed;
   const rr_data_source* sources;
   size_t source_count;
-  uint64_t tokens;  // of a step
+  uint64_t tokens;  // in a step
   uint32_t context;
   uint32_t micro;
   const char* pack;
@@ -82,74 +82,75 @@ typedef struct rr_data_batch {
   uint32_t micro;
   uint32_t sequences;
   size_t segment_count;
-  // tokens, labels and positions: int64_t, sequences * context of each; then the segments: int32_t,
-  // the ends of documents' pieces and of padding, in tokens, after a first 0 (cu_seqlens).
+  // First tokens, labels and positions: sequences * context int64_t of each. Then segment_count
+  // int32_t: 0, then the ends of all pieces and of the padding, in tokens (cu_seqlens).
   void* block;
   size_t block_bytes;  // size of the block, the same for all batches; the end may be unused
-  rr_data_memory* memory;  // of the block: the caller's, until rr_data_release()
+  rr_data_memory* memory;  // owns the block; to be given back with rr_data_release()
 } rr_data_batch;
 
 RR_DATA_API const char* rr_data_error(void);
-// Calls `take` for each input file of a source that is text, in their order: its path, the prefix
-// of the tokens made of it, and whether they exist. The texts are valid only until `take` returns.
+// For a source that is text, calls `take` for each input file, in their order: `path`, the prefix
+// `tokens` of the data set made of the file, and whether that exists. The texts are valid only
+// until `take` returns.
 RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
                                void (*take)(void* context, const char* path, const char* tokens,
                                             int is_prepared),
                                void* context);
 // Reads the indices of all sources. Relative paths are relative to `folder`. `shared`: a folder of
-// this user in which the ranks of this machine share one copy of the indices; "": none is shared.
-// Copies `spec` and the texts.
+// this user in which the ranks of this machine share one copy of the indices; "": they share
+// nothing. The arguments need not outlive the call.
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared,
                              uint32_t rank, uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
-// How many samples a source has. `source` must be below source_count; also in the next function.
+// How many samples a source has. Here and in the next function, `source` is below source_count.
 RR_DATA_API uint64_t rr_data_samples(const rr_data* data, size_t source);
 // Hash of the lengths and places of a source's samples.
 RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
-// Waits until rr_data_ready() would return at once, be it with an error, but no longer than
-// `milliseconds`; a signal may end the wait earlier. `is_there`: whether it would. If not, `source`
-// and `path` tell which file is being read, "" while none is; they are valid until rr_data_close().
-// `sample`: the number of a sample of this source that has no tokens yet, and is waited for;
-// UINT64_MAX: none is. So the caller can handle signals, and report what is being read, while it
-// waits.
+// Waits until rr_data_ready() would return at once (with a batch or an error), but no longer than
+// `milliseconds`; a signal may end the wait earlier. So the caller can handle signals, and report
+// what is being read, while it waits. `is_there`: whether rr_data_ready() would return at once. If
+// not, `source` and `path` tell which file is being read ("": none); they are valid until
+// rr_data_close(). `sample`: the sample of this source whose tokens do not exist yet and for which
+// the loader waits; UINT64_MAX: none.
 RR_DATA_API int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there,
                              const char** source, const char** path, uint64_t* sample);
-// Waits for the batch after the one that was received last; while the caller uses it, a thread
-// reads the next one. Until rr_data_receive() or rr_data_seek() each call returns the same batch,
-// with one more handle to its memory, which the caller gives back with rr_data_release(). The call
-// after an error tries again.
+// Waits for the batch after the one that was received last. While the caller uses the batch, a
+// thread reads the next one. Until rr_data_receive() or rr_data_seek(), each call returns the same
+// batch with one more handle to its memory; the caller gives back each handle with
+// rr_data_release(). After an error, the next call tries again.
 RR_DATA_API int rr_data_ready(rr_data* data, rr_data_batch* batch);
-// Moves on from the batch that rr_data_ready() has given. No effect if that batch has another step
-// or micro-batch number.
+// Marks the batch that rr_data_ready() returned as received. No effect if that batch has another
+// step or micro-batch number.
 RR_DATA_API void rr_data_receive(rr_data* data, uint64_t step, uint32_t micro);
 // May be called by any thread, also after rr_data_close().
 RR_DATA_API void rr_data_release(rr_data_memory* memory);
 // Digest of the plan of the step whose batch was received last. 0 until a batch is received, and
 // again after rr_data_seek().
 RR_DATA_API uint64_t rr_data_digest(const rr_data* data);
-// Where the next batch is, after the one that was received last. The caller provides the arrays:
-// `positions` and `owed` with one element per source, and `carry` with carry_count =
-// rr_data_carried().
+// Number of pieces that rr_data_position() writes to `carry`.
 RR_DATA_API size_t rr_data_carried(const rr_data* data);
+// The position after the batch that was received last. The caller provides the arrays: `positions`
+// and `owed` with one element per source, and `carry` with carry_count = rr_data_carried().
 RR_DATA_API int rr_data_position(const rr_data* data, rr_data_cursor* cursor);
-// Walks the plan from cursor `from` to the step of cursor `to`, and calls `take` for each piece of
-// a document in the steps from number `first` on, of all ranks. `arrives`: whether the walk ends
-// exactly at `to`. Reads no tokens; moves nothing. The piece is valid within the call.
+// Plans the steps from cursor `from` to cursor `to`, and calls `take` for each piece, of all ranks,
+// in the steps from number `first` on. `arrives`: whether the plan ends exactly at `to`. Reads no
+// tokens; does not move the loader. `piece` is valid only until `take` returns.
 RR_DATA_API int rr_data_walk(const rr_data* data, const rr_data_cursor* from,
                              const rr_data_cursor* to, uint64_t first,
                              void (*take)(void* context, const rr_data_piece* piece), void* context,
                              int* arrives);
 
-// The order of a source with `samples` samples: those at positions `position`, `position` + 1, …,
-// `count` of them. Positions go on through the epochs: `samples` is the first one of epoch 1.
+// The order of a source with `samples` samples: writes the samples at `count` positions from
+// `position` on. Positions continue over the epochs: position `samples` is the first of epoch 1.
 RR_DATA_API int rr_data_order(const rr_data_spec* spec, size_t source, uint64_t samples,
                               uint64_t position, size_t count, uint64_t* out);
 
-// A shuffled epoch of `samples` samples, for data sets that the caller reads: the samples at
-// positions first, first + stride, …, `count` of them. Depends on its arguments alone.
+// A shuffled epoch of `samples` samples, for data sets that the caller reads: writes the samples at
+// the `count` positions first, first + stride, and so on. Depends only on the arguments.
 RR_DATA_API int rr_data_shuffled(uint64_t seed, uint64_t epoch, uint64_t samples, uint64_t first,
                                  uint64_t stride, size_t count, uint64_t* out);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of a JSON lines file: one sample each. Blank lines are no samples.
+// Finds the samples of a JSON lines file: one per line, except blank lines.
 
 #include <cstdint>
 #include <string>
@@ -12,15 +12,16 @@ namespace robustrun::loader {
 
 inline constexpr std::uint64_t kJsonLineBytesMax = std::uint64_t{1} << 30U;
 
-// Finds lines in a file that comes in parts of any size. Of each line it checks only that it begins
-// with '{'. The rest is parsed when the line is tokenized (`robustrun data prepare`).
+// Finds lines in a file that comes in parts of any size. Checks only that each line begins with
+// '{'; `robustrun data prepare` parses the lines.
 class JsonLineScanner {
  public:
-  // The error names the line's number, from 1.
+  // kCorrupt: a line does not begin with '{'. kLimit: a line is longer than kJsonLineBytesMax. The
+  // text has the line's number, from 1.
   [[nodiscard]] base::Status add(std::string_view part);
   void finish() { end_line(); }  // at the file's end
 
-  // Bytes of each sample's line, without its end.
+  // Length in bytes of each sample's line, without the line feed.
   [[nodiscard]] const std::vector<std::uint32_t>& sizes() const { return sizes_; }
 
  private:
@@ -33,7 +34,7 @@ class JsonLineScanner {
   bool blank_ = true;
 };
 
-// The sizes of the samples of a file, in bytes. Reads all of it. Blocks.
+// JsonLineScanner::sizes() of a whole file. Blocks.
 [[nodiscard]] base::Result<std::vector<std::uint32_t>> read_json_line_sizes(
     const std::string& path);
 

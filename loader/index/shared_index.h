@@ -1,11 +1,12 @@
 #pragma once
-// The indices of all sources of a specification, one copy of them for all ranks of a machine.
+// The indices of all sources of a specification, with one copy for all ranks of a machine. Blocks.
 //
 // The first rank reads the indices and writes them to a file in a folder that the ranks of one run
-// share; all ranks map that file (docs/formats/data-index.md). Its name has a hash of the paths,
-// sizes and times of all that was indexed, so ranks of a later attempt use it again, unless the
-// data has changed. Each rank checks the contents against their hashes, as a machine that fails can
-// leave a file with holes. If the folder has no room, each rank keeps a copy of its own. Blocks.
+// share; all ranks map that file (docs/formats/data-index.md). The file's name has a hash of the
+// paths, sizes and times of all indexed files, so ranks of a later attempt use the file again
+// unless the data has changed. Each rank checks the contents against their hashes, because a
+// machine that fails can leave a file with holes. If the file cannot be written, each rank keeps
+// its own copy.
 
 #include <cstdint>
 #include <optional>
@@ -18,18 +19,19 @@
 
 namespace robustrun::loader {
 
-// `shared`: that folder, which only this user may write to; empty: the ranks share nothing.
-// Relative paths of the specification are relative to `folder`. Errors: those of read_index(), with
-// exact lengths.
+// `shared`: the folder for the file, which only this user may write to; empty: the ranks share
+// nothing. Relative paths of the specification are relative to `folder`. Errors: those of
+// read_index() with Lengths::kExact.
 [[nodiscard]] base::Result<std::vector<SourceIndex>> read_indices(const Spec& spec,
                                                                   const std::string& folder,
                                                                   const std::string& shared);
 
-// The data sets of each source, as prefixes.
+// The data sets of each source, as prefixes (megatron.h).
 using TokenSets = std::vector<std::vector<std::string>>;
 
-// What is in such a file, as spans of `bytes`, whose address is a multiple of 8; nullopt: it is not
-// laid out as an index of `sets` with this key. Lengths, offsets and fingerprints are not checked.
+// Parses such a file. The result consists of spans of `bytes`, whose address is a multiple of 8.
+// nullopt: `bytes` are not laid out as an index of `sets` with this key. Does not check lengths,
+// offsets and fingerprints.
 [[nodiscard]] std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> bytes,
                                                                      std::uint64_t key,
                                                                      const TokenSets& sets);

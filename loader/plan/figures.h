@@ -1,6 +1,6 @@
 #pragma once
-// What a plan is worth: padding, and by how much the slowest rank is slower than the mean. Pure.
-// For display only, so in doubles.
+// How good a step's plan is: its padding, and by how much the slowest rank is slower than the mean.
+// Pure. In doubles, because these figures are only displayed.
 
 #include <cstdint>
 #include <vector>
@@ -9,20 +9,22 @@
 
 namespace robustrun::loader {
 
-// Time of the slowest rank over the mean of all: 1 is perfect.
+// Time of the slowest rank / mean time of all ranks; 1 is perfect.
 struct Imbalance {
-  double step = 1;   // ranks wait for each other once per step
-  double micro = 1;  // ... at every micro-batch
+  double step = 1;  // if ranks wait for each other once per step
+  double micro = 1;  // if ranks wait for each other at every micro-batch
 };
 
 struct StepFigures {
-  std::uint64_t tokens = 0;   // without padding
-  double padding = 0;         // share of the step's room that is empty
+  std::uint64_t tokens = 0;  // without padding
+  double padding = 0;  // share of the step's room that is empty
+  // `in_order` is for comparison: the same pieces packed by next-fit in the order of drawing, then
+  // dealt by deal_in_order().
   double padding_in_order = 0;
   Imbalance planned;
-  Imbalance in_order;         // next-fit in the order of drawing, then deal_in_order()
-  // No deal of whole documents is better than this: the cost of the longest document, divided by
-  // the mean cost per rank; at least 1.
+  Imbalance in_order;
+  // No deal of these pieces has a lower imbalance: the cost of the costliest piece, divided by the
+  // mean cost per rank; at least 1.
   double bound = 1;
 };
 

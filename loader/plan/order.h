@@ -1,9 +1,10 @@
 #pragma once
-// In which order one source is read in one epoch: position → sample in O(1), each sample once.
+// The order in which one source is read in one epoch: position → sample in O(1), each sample once.
 // Pure.
 //
-// Blocks of neighbouring samples are permuted. A window of permuted blocks is then read in an order
-// of its own, so that samples far from each other are mixed, while a reader has few blocks open.
+// The source is cut into blocks of neighbouring samples, and the blocks are permuted. A window is a
+// few consecutive permuted blocks; the samples within a window are permuted again. So samples far
+// from each other are mixed, while a reader needs only the blocks of one window.
 
 #include <cstdint>
 #include <vector>
@@ -14,11 +15,11 @@ namespace robustrun::loader {
 
 class Order {
  public:
-  // `samples`: of the source; `block`: samples in a block; `window`: blocks in a window. All at
-  // least 1.
+  // `samples`: number of samples of the source. `block`: samples in a block. `window`: blocks in a
+  // window. All are at least 1.
   Order(std::uint64_t key, std::uint64_t samples, std::uint64_t block, std::uint64_t window);
 
-  // `position` below the number of samples. Quick if the last position was of the same window.
+  // `position` is below the number of samples. Quick if the last call was for the same window.
   [[nodiscard]] std::uint64_t sample(std::uint64_t position);
 
  private:
@@ -31,7 +32,7 @@ class Order {
     std::vector<std::uint64_t> blocks;  // by slot; empty if there are many
   };
   [[nodiscard]] Window window_of(std::uint64_t position) const;
-  // Samples before the block that is read as number `slot`: all blocks are full but the last one.
+  // Number of samples before the block in `slot`. Only the source's last block may not be full.
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t slot) const;
 
   std::uint64_t key_;
@@ -40,8 +41,8 @@ class Order {
   std::uint64_t window_;
   std::uint64_t blocks_;
   Permutation permutation_;  // slot → block
-  std::uint64_t short_slot_;  // where the last block is read
-  Window last_;  // that a sample was asked of
+  std::uint64_t short_slot_;  // slot of the source's last block
+  Window last_;  // window of the last call of sample()
 };
 
 }  // namespace robustrun::loader

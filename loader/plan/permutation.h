@@ -1,8 +1,8 @@
 #pragma once
-// A keyed permutation of 0 … size-1 that needs no array: a Feistel network over the least power of
-// four (at least 4) that is not below `size`, with cycle walking (Black and Rogaway, "Ciphers with
-// Arbitrary Finite Domains", 2002). A value takes at most 4 passes on average, of 4 rounds each.
-// Not for secrets. Pure.
+// A keyed permutation of 0 … size-1 that needs no array: a Feistel network over the smallest power
+// of four (at least 4) that is not below `size`, with cycle walking (Black and Rogaway, "Ciphers
+// with Arbitrary Finite Domains", 2002). A value takes at most 4 passes on average, of 4 rounds
+// each. Not for secrets. Pure.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace robustrun::loader {
 
 class Permutation {
  public:
-  // `size` at least 1.
+  // `size` is at least 1.
   Permutation(std::uint64_t key, std::uint64_t size);
 
   // Both take and return values below `size`; inverse(at(i)) is i.

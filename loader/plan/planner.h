@@ -1,9 +1,8 @@
 #pragma once
-// The walk over steps: from a cursor to what the next step contains, and to the next cursor. Pure.
+// Plans steps: from a cursor, computes what the next step contains, and the next cursor. Pure.
 //
-// A step is a function of (specification, lengths, cursor) alone. The cursor is the whole state:
-// the step's number, two numbers per source, the pieces carried over from the step before and the
-// number of pieces dropped. It is the same for any number of ranks.
+// A cursor is a position between two steps and the planner's whole state. A step depends only on
+// the specification, the samples' lengths and the cursor, and not on the number of ranks.
 
 #include <cstdint>
 #include <functional>
@@ -29,15 +28,15 @@ struct Piece {
 };
 
 struct SourceCursor {
-  std::uint64_t position = 0;  // samples drawn; the epoch is position / samples
+  std::uint64_t position = 0;  // samples drawn so far, over all epochs
   std::int64_t owed = 0;  // Mixture::owed()
   bool operator==(const SourceCursor&) const = default;
 };
 
 struct Cursor {
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  // number of the step after the cursor
   std::vector<SourceCursor> sources;
-  std::vector<Piece> carry;  // at most kCarryMax
+  std::vector<Piece> carry;  // pieces that the step before left for this one; at most kCarryMax
   std::uint64_t dropped = 0;  // pieces left out so far, with Leftover::kDrop
   bool operator==(const Cursor&) const = default;
 };
@@ -51,10 +50,10 @@ struct Bin {
 struct StepPlan {
   std::uint64_t step = 0;
   std::vector<Piece> pieces;  // in the order in which they were drawn
-  std::vector<Bin> bins;  // Spec::batch.bins of them
+  std::vector<Bin> bins;  // as many as Spec::batch.bins
 };
 
-// The lengths of a source's samples, in tokens: all known, or asked for one by one.
+// The lengths of a source's samples, in tokens: either all are known, or Ask returns each.
 class SampleLengths {
  public:
   using Ask = std::function<base::Result<std::uint32_t>(std::uint64_t sample)>;
@@ -68,39 +67,39 @@ class SampleLengths {
     if (ask_) return ask_(sample);
     return known_[sample];
   }
-  // Whether it is known that no sample has tokens.
+  // Whether no sample has tokens; with Ask, whether there is no sample.
   [[nodiscard]] bool are_zero() const;
 
  private:
   std::uint64_t samples_;
   std::span<const std::uint32_t> known_;
-  Ask ask_;  // null: they are known
+  Ask ask_;  // null: known_ has all lengths
 };
 
-// The order of a source's samples in an epoch. `samples`: of the source, at least 1.
+// The order of a source's samples in an epoch. `samples`: number of samples, at least 1.
 [[nodiscard]] Order order_of(const Spec& spec, std::size_t source, std::uint64_t samples,
                              std::uint64_t epoch);
 
 // The cost of a document of `length` tokens, in millionths (Spec::balance).
 [[nodiscard]] std::uint64_t cost_of(const Spec& spec, std::uint32_t length);
 
-// A hash of the plan's contents: nodes compare it to see that they agree.
+// A hash of the plan's contents, to compare the plans of different processes.
 [[nodiscard]] std::uint64_t digest(const StepPlan& plan);
 
 class Planner {
  public:
-  // `spec`: checked. `lengths`: of each source. The specification and what `lengths` refers to must
-  // outlive the planner. `from`: a cursor of the same specification, or {} for the beginning.
-  // kInvalidArgument: a source has no tokens (the text names it), or `from` has another number of
-  // sources.
+  // `spec`: passes check(). `lengths`: one per source. `spec` and the memory that `lengths` refers
+  // to must outlive the planner. `from`: a cursor of the same specification, or {} for the
+  // beginning. kInvalidArgument: a source has no tokens (the text names the source), or `from` has
+  // another number of sources.
   [[nodiscard]] static base::Result<Planner> open(const Spec& spec,
                                                   std::vector<SampleLengths> lengths,
                                                   Cursor from = {});
 
-  // kLimit: a document is longer than the context, with Long::kRefuse; a document fits into no
-  // step, with Leftover::kPad; the step needs too many samples; more than kCarryMax pieces would be
-  // carried over. Or the error that SampleLengths::of() returned. The cursor then stays where it
-  // was.
+  // Plans the step after the cursor and moves the cursor past it. kLimit: a document is longer than
+  // the context (Long::kRefuse); a document fits into no step (Leftover::kPad); the step needs too
+  // many samples; or more than kCarryMax pieces would be carried over. Other errors are those of
+  // SampleLengths::of(). After an error the cursor is where it was.
   [[nodiscard]] base::Result<StepPlan> next();
 
   [[nodiscard]] const Cursor& cursor() const { return cursor_; }
@@ -118,7 +117,7 @@ class Planner {
     std::uint64_t begin;  // position
     Order order;
   };
-  std::vector<std::optional<Epoch>> epochs_;  // the current one of each source
+  std::vector<std::optional<Epoch>> epochs_;  // current epoch of each source
   Cursor cursor_;
 };
 

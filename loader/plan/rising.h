@@ -1,8 +1,8 @@
 #pragma once
-// Numbers in rising order, for best-fit: the least one that is large enough is taken, and a smaller
-// one comes in its place. They lie in short arrays, so both cost binary searches and a move of at
-// most kArrayMax numbers (and, rarely, of the list of arrays), which is quicker than a balanced
-// tree. Pure.
+// A multiset of numbers, for best-fit packing: takes the least number that is large enough. The
+// numbers lie in short sorted arrays, which is quicker than a balanced tree: add() and take() cost
+// binary searches and a move of at most kArrayMax numbers (and, rarely, of the list of arrays).
+// Pure.
 
 #include <algorithm>
 #include <cstddef>
@@ -45,7 +45,7 @@ class Rising {
   using Array = std::vector<std::uint64_t>;
   static constexpr std::size_t kArrayMax = 256;
 
-  // The first array that ends with `number` or more.
+  // Index of the first array whose last number is not below `number`.
   [[nodiscard]] std::size_t array_of(std::uint64_t number) const {
     const auto found = std::ranges::lower_bound(arrays_, number, {},
                                                 [](const Array& array) { return array.back(); });

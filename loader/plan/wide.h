@@ -1,6 +1,6 @@
 #pragma once
-// A number in which products of two signed 64-bit numbers fit, but not all products of two unsigned
-// ones: plans use no doubles.
+// A signed 128-bit integer, for products of 64-bit integers, because plans use no doubles. Products
+// of two unsigned 64-bit integers may be too large.
 
 namespace robustrun::loader {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of batches. Freed memory of one batch is kept for the next one: fresh memory comes from
+// Memory of batches. The memory of a batch is kept for a later one, because fresh memory comes from
 // the kernel page by page, which takes as long as reading the tokens into it.
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace robustrun::loader {
 
-// One block: tokens, labels and positions with `places` elements each, then room for places + 1
-// segments.
+// The memory of one batch, in one block: tokens, labels and positions with `places` elements each,
+// then room for places + 1 segments (BatchOut).
 class BatchMemory {
  public:
   explicit BatchMemory(std::size_t places);
@@ -26,7 +26,7 @@ class BatchMemory {
   std::unique_ptr<std::byte[]> block_;
 };
 
-// Used by any threads, without a lock: a child process may be forked at any time.
+// Any thread may use this. There is no lock, because a child process may be forked at any time.
 class BatchMemories : public std::enable_shared_from_this<BatchMemories> {
  public:
   explicit BatchMemories(std::size_t places) : places_(places) {}
@@ -34,9 +34,9 @@ class BatchMemories : public std::enable_shared_from_this<BatchMemories> {
   BatchMemories(const BatchMemories&) = delete;
   BatchMemories& operator=(const BatchMemories&) = delete;
 
-  // When the last shared_ptr to the memory ends, the memory comes back here, even if nothing else
-  // uses this object any more. The memory that came back last is kept as the spare; an earlier
-  // spare is freed.
+  // When the last shared_ptr to the memory is destroyed, the memory comes back to this object,
+  // which lives at least until then. The memory that came back last is kept as the spare; an
+  // earlier spare is freed.
   [[nodiscard]] std::shared_ptr<BatchMemory> take();
 
  private:

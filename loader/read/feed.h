@@ -2,10 +2,10 @@
 // One rank's batches, step after step: the plan of each step, and the tokens of this rank's share.
 // Blocks; not thread-safe.
 //
-// Each rank plans by itself: the plan is a pure function, so all ranks agree without communication.
+// Each rank plans by itself. The plan is a pure function, so all ranks agree without communication.
 //
-// Where text is tokenized while the training runs (Source::texts), the next step waits for the
-// pieces that it needs; the steps after it are planned only as far as pieces are there.
+// If text is tokenized while the training runs (Source::texts), next_step() waits for the pieces
+// that the next step needs. Later steps are planned only as far as their pieces exist.
 
 #include <cstdint>
 #include <deque>
@@ -23,16 +23,16 @@
 
 namespace robustrun::loader {
 
-inline constexpr std::size_t kStepsAhead = 2;  // planned, and read ahead by the kernel
+inline constexpr std::size_t kStepsAhead = 2;  // steps planned, and read ahead by the kernel
 inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
-// Where a batch goes; tokens, labels and positions have exactly Feed::places() elements each,
-// segments has segment_ends().
+// Where a batch is written. `tokens`, `labels` and `positions` have Feed::places() elements each,
+// `segments` has Feed::segment_ends().
 struct BatchOut {
   std::span<std::int64_t> tokens;  // padding is 0
   std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
   std::span<std::int64_t> positions;  // within the piece, from 0
-  std::span<std::int32_t> segments;  // cu_seqlens, in tokens
+  std::span<std::int32_t> segments;  // Feed::segment_ends()
 };
 
 class Feed {
@@ -42,7 +42,7 @@ class Feed {
     Cursor ended;
     StepPlan plan;
     std::uint64_t labels = 0;  // over all ranks, not counting kNoLabel
-    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch of this rank
+    std::vector<std::vector<std::uint32_t>> mine;  // this rank's bins in each micro-batch
   };
 
   // Reads the indices of all sources; relative paths are relative to `folder`. `shared`: as in
@@ -52,23 +52,23 @@ class Feed {
                                                                 std::uint32_t rank,
                                                                 std::uint32_t ranks,
                                                                 const std::string& shared = {});
-  // A feed of the same indices, which are shared, at the step after `cursor`. Uses nothing of this
-  // feed that changes, so another thread may be using it.
+  // A new feed at the step after `cursor`, which shares this feed's indices. Another thread may be
+  // using this feed at the same time. Errors: as seek().
   [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
 
-  // Continues with the step after `cursor`, which must be of the same specification. Errors: those
-  // of Planner::open(); kCorrupt: the cursor has a document that does not exist, or an impossible
-  // SourceCursor::owed. The feed is then where it was.
+  // Continues with the step after `cursor`, which must be of the same specification. kCorrupt: the
+  // cursor has a piece that does not exist, or an impossible SourceCursor::owed. Other errors:
+  // those of Planner::open(). After an error the feed is where it was.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // The plan from `cursor` on, for a look at it. It must not outlive this feed. It does not wait
-  // for pieces: a missing one is an error.
+  // A planner at `cursor`, to look at plans without moving this feed, which must outlive it. The
+  // planner does not wait for pieces: a missing piece is an error.
   [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
   // Goes to the next step; the first call after open() or seek() goes to the step after the cursor.
   // After an error, the current step stays current.
   [[nodiscard]] base::Status next_step();
 
-  // The current step. This, segment_ends() and read() need a next_step() that succeeded after
-  // open() or the last seek(). Steps never change, and may outlive the feed.
+  // The current step. It does not change, and may outlive the feed. Before present(),
+  // segment_ends() and read(), next_step() must have succeeded after open() or the last seek().
   [[nodiscard]] const std::shared_ptr<const Step>& present() const { return steps_.front(); }
 
   [[nodiscard]] const Spec& spec() const { return inputs_->spec; }
@@ -82,23 +82,23 @@ class Feed {
     return index.known_fingerprint ? *index.known_fingerprint : fingerprint(index);
   }
 
-  // How many numbers read() writes to BatchOut::segments: a 0, then the ends of documents' pieces
-  // and of padding in the micro-batch, in tokens (the cu_seqlens of attention over packed
+  // How many numbers read() writes to BatchOut::segments. These are 0, then the ends of all pieces
+  // and of the padding in the micro-batch, in tokens (the cu_seqlens of attention over packed
   // sequences). At most places() + 1.
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
-  // Reads a micro-batch of this rank. Returns its number of labels.
+  // Reads a micro-batch of this rank. Returns its number of labels, not counting kNoLabel.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
-  // The file that is being read at the moment, or of which a piece is awaited; and its source's
-  // name. Any thread may ask; the texts are valid as long as the feed, and those made of it by
-  // anew().
+  // The file that is being read at the moment, or of which the feed waits for a piece, and the
+  // source's name. The texts are valid as long as this feed or one made by its anew().
   struct Reading {
     const std::string* source = nullptr;
     std::string_view path;
-    std::optional<std::uint64_t> awaited;  // a sample of the source, without tokens so far
+    std::optional<std::uint64_t> awaited;  // the sample whose tokens the feed waits for
   };
+  // nullopt: no file is being read. Any thread.
   [[nodiscard]] std::optional<Reading> reading() const;
-  // Ends all waits for pieces, with an error. Any thread.
+  // Makes the present wait for pieces and all later ones fail. Any thread.
   void stop_waiting() { wait_->stop(); }
 
  private:
@@ -110,12 +110,12 @@ class Feed {
   };
 
   explicit Feed(std::shared_ptr<const Inputs> inputs);
-  // Plans until steps_ has index `needed` and kStepsAhead further entries. A failure after `needed`
-  // is not reported yet.
+  // Plans until steps_ has the index `needed` and kStepsAhead further entries. A failure after
+  // `needed` is not reported yet.
   base::Status plan_ahead(std::size_t needed);
   [[nodiscard]] base::Result<Planner> planner_of(Cursor cursor,
                                                  std::shared_ptr<TokenFiles> files) const;
-  // Fills in what follows from the step's plan.
+  // Fills in `labels` and `mine` of a planned step, and has the kernel read its tokens ahead.
   [[nodiscard]] base::Status complete(Step& step);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] base::Result<bool> goes_on(const Piece& piece);
@@ -125,7 +125,7 @@ class Feed {
   std::shared_ptr<PieceWait> wait_ = std::make_shared<PieceWait>();
   std::shared_ptr<TokenFiles> files_;
   std::unique_ptr<Planner> planner_;
-  std::deque<std::shared_ptr<const Step>> steps_;  // the current one, and those that are planned
+  std::deque<std::shared_ptr<const Step>> steps_;  // the current one, then the planned ones
   bool begun_ = false;
 };
 

@@ -1,9 +1,8 @@
 #pragma once
-// Tokens and lengths of samples, from the files of all sources. Blocks; not thread-safe.
+// Tokens and lengths of samples, from the files of all sources. Blocks; not thread-safe, except
+// that any thread may ask which file is being read, because a read may hang.
 //
-// It can be asked from another thread which file is being read, because a read may hang.
-//
-// Files stay open, at most kOpenFilesMax of them; the one that was opened first is closed first.
+// At most kOpenFilesMax files stay open; the one that was opened first is closed first.
 
 #include <atomic>
 #include <cstdint>
@@ -26,14 +25,14 @@ namespace robustrun::loader {
 
 inline constexpr std::size_t kOpenFilesMax = 64;
 
-// Tokens as they are in a file.
+// Tokens as they are in a file. Refers to memory of the TokenFiles that read them.
 class RawTokens {
  public:
   RawTokens(TokenType type, const char* bytes, std::size_t count)
       : type_(type), bytes_(bytes), count_(count) {}
 
-  // Fills `out` with the tokens from number `first` on. There must be at least `out.size()` of
-  // them.
+  // Fills `out` with the tokens from number `first` on. first + out.size() is at most the number of
+  // tokens.
   void widen(std::size_t first, std::span<std::int64_t> out) const;
 
  private:
@@ -42,7 +41,7 @@ class RawTokens {
   std::size_t count_;
 };
 
-// A file that is being read. The path is valid as long as the indices.
+// A file that is being read. The path is valid as long as the source's index.
 struct FileRead {
   std::uint32_t source = 0;
   std::string_view path;
@@ -50,32 +49,34 @@ struct FileRead {
 
 class TokenFiles {
  public:
-  // The indices must outlive the reader. `kept` and `wait`: of class Pieces.
+  // `sources` must outlive this object. `kept` and `wait`: as for Pieces.
   TokenFiles(std::span<const SourceIndex> sources, std::uint64_t kept,
              std::shared_ptr<PieceWait> wait)
       : sources_(sources), pieces_(sources, kept, std::move(wait)) {}
 
-  // Tokens of a sample. Errors: as of Pieces.
+  // Number of tokens of a sample. Errors: those of Pieces::of().
   base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
-  // Reads `count` tokens of a sample from token `offset` on. The caller makes sure that they lie
-  // within the sample; in a source in pieces, where the caller cannot know it, they are checked
-  // (kCorrupt). The result is valid until the next call. Other errors name the file, also if it has
-  // become shorter since it was indexed, or are those of Pieces.
+  // Reads `count` tokens of a sample from token `offset` on. They must lie within the sample. This
+  // is checked only for a source in pieces (kCorrupt), where the caller cannot know it. The result
+  // is valid until the next call. kCorrupt: the file has become shorter since it was indexed. Other
+  // errors name the file, or are those of Pieces::of().
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
-  // Asks the kernel to read these tokens soon. Without effect if the file is not open, or the
-  // source is in pieces.
+  // Asks the kernel to read these tokens soon. No effect if the file is not open or the source is
+  // in pieces.
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                   std::uint32_t tokens);
 
-  // The file that read() or read_ahead() is reading or opening at the moment. Of pieces: the text
-  // that they were made of, while tokens of a piece are read (not while its index is). Any thread.
+  // The file that read() or read_ahead() is reading or opening at the moment. While the tokens of a
+  // piece are read, this is the input file of the piece; while its index is read, nullopt. Any
+  // thread.
   [[nodiscard]] std::optional<FileRead> reading() const;
 
  private:
-  using Key = std::pair<std::uint32_t, std::uint64_t>;  // source; file, or first sample of a piece
+  // Source, and index of the file or number of a piece's first sample.
+  using Key = std::pair<std::uint32_t, std::uint64_t>;
   class Reading;  // marks a file as being read
   // Where a sample's tokens are.
   struct Place {
@@ -92,9 +93,9 @@ class TokenFiles {
   std::span<const SourceIndex> sources_;
   Pieces pieces_;
   std::map<Key, base::Fd> files_;
-  std::deque<Key> order_;  // in which they were opened
+  std::deque<Key> order_;  // keys of files_, in the order in which they were opened
   std::vector<char> bytes_;
-  std::atomic<std::uint64_t> reading_ = 0;  // 0: none, else source + 1 and file, 32 bits each
+  std::atomic<std::uint64_t> reading_ = 0;  // source + 1 and file, 32 bits each; 0: none
 };
 
 }  // namespace robustrun::loader
