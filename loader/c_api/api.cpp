@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <new>
@@ -41,8 +42,11 @@ int guarded(Body body) noexcept {
   } catch (const std::bad_alloc&) {
     last_error.clear();
     return static_cast<int>(Errc::kLimit) + 1;
+  } catch (const std::exception& error) {
+    last_error = error.what();
+    return static_cast<int>(Errc::kInternal) + 1;
   } catch (...) {
-    last_error.clear();
+    last_error = "an unknown exception";
     return static_cast<int>(Errc::kInternal) + 1;
   }
 }
