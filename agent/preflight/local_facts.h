@@ -1,5 +1,5 @@
 #pragma once
-// What this machine's kernel reports of space and limits, for the check before a run.
+// What this machine's kernel reports about space and limits, for a preflight check.
 
 #include <cstdint>
 #include <optional>

@@ -31,6 +31,7 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
+  // A repeated order starts nothing; its result is sent again.
   void start(const wire::ReplayNode& order);
   void end();  // kills the current replay's processes, without a report
 

@@ -12,9 +12,9 @@
 namespace robustrun::agent {
 
 struct PortHolder {
-  pid_t pid = 0;        // 0: not visible to us
+  pid_t pid = 0;        // 0: not visible to this process
   std::string user;     // name, or user id if it has no name
-  std::string command;  // empty: not visible to us
+  std::string command;  // empty: not visible
 };
 
 // The process that listens on `port`, otherwise one that is bound to it; nullopt: neither exists.

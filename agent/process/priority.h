@@ -1,5 +1,5 @@
 #pragma once
-// For standby workers, which lower their own priority while they import
+// Restores the priority of standby workers, which lower their own priority while they import
 // (python/robustrun/_boot/standby.py).
 
 #include <sys/types.h>

@@ -22,7 +22,7 @@ class Processes {
       const std::function<base::Status(int control)>& order) = 0;
 };
 
-// By NodeContext::processes, if set; otherwise by ShimLink.
+// These call NodeContext::processes if it is set, otherwise ShimLink.
 base::Result<std::unique_ptr<ShimLink>> start_process(NodeContext& node, const ShimOptions& options,
                                                       ShimLink::Handlers handlers);
 base::Result<std::unique_ptr<ShimLink>> adopt_process(

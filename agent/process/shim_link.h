@@ -1,5 +1,5 @@
 #pragma once
-// The agent's side of one shim: starts it, passes on orders, turns its records into callbacks.
+// The agent's side of one shim: starts it, sends it orders, and calls handlers for its reports.
 //
 // Used on the agent's loop, in a process that has called base::become_subreaper(): processes that a
 // killed shim leaves behind are reparented to this process, which kills them before on_gone. A
@@ -25,7 +25,7 @@ struct ShimOptions {
   std::vector<std::string> argv;  // the worker's
   std::vector<std::string> environment;  // the worker's
   std::string working_directory;  // empty: the agent's
-  int in_fd = -1, out_fd = -1, err_fd = -1;  // the worker's 0, 1, 2; -1: /dev/null
+  int in_fd = -1, out_fd = -1, err_fd = -1;  // the worker's descriptors 0, 1, 2; -1: /dev/null
   std::string cgroup;  // folder of a cgroup v2; empty: none
   std::string cpus;  // "0-3,8"; empty: no binding
   std::string memory;  // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
@@ -49,7 +49,8 @@ class ShimLink {
     // No process of the worker's tree is left, or the rest cannot be killed. `killed`: descendants
     // that had to be killed. `unkillable`: one process of the rest and what it waits for, or empty.
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
-    // The worker runs without its cgroup, processor binding or memory policy, and why.
+    // `what`: which setting (cgroup, processor binding, memory policy) the worker runs without, and
+    // why.
     std::function<void(const std::string& what)> on_notice;
     // Another process sent a signal to the shim, which is the worker's parent.
     std::function<void(int signal)> on_signalled;

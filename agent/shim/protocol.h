@@ -12,8 +12,8 @@
 // The worker inherits the shim's environment and descriptors 0 to 2. The other settings (cgroup,
 // processors, memory policy, soft limit of open descriptors (--files), container, working
 // directory) apply to the worker alone. The shim leads its own session, never writes to descriptors
-// 0 to 2, and exits with 0 once all processes below it are gone or cannot be killed. After
-// "filicide" of catern/supervise; PR_SET_CHILD_SUBREAPER(2const).
+// 0 to 2, and exits with 0 once all processes below it are gone or cannot be killed. Sources:
+// "filicide" in catern/supervise; PR_SET_CHILD_SUBREAPER(2const).
 
 #include <cstdint>
 

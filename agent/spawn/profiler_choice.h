@@ -17,7 +17,7 @@ struct ProfilerChoice {
   enum class Kind : unsigned char {
     kNone,  // no plugin, or robustrun's own
     kOff,  // the user has turned plugins off
-    kKept,  // it keeps the slot, because ours cannot call it: `reason`
+    kKept,  // the plugin keeps the slot, because ours cannot call it: `reason`
     kNamed,  // a plugin with a `name`: a path, or a name as NCCL takes it
   };
   Kind kind = Kind::kNone;

@@ -5,9 +5,9 @@
 // Owned by the Preparation; used on the agent's loop. A profile (bootstrap/hot/hot_profile.h)
 // belongs to an interpreter and a program, and lies in the cache. Its files are read ahead as soon
 // as it is found, usually long before the first order. If there is no profile of this program, or
-// if it is old or its files have changed, the next attempt's new interpreters write lists of the
-// files that they touch (python/robustrun/_progress/hot_files.py). These lists become a new
-// profile. Nothing here makes a start fail: steps that fail are skipped.
+// if it is old or its files have changed, the next attempt's workers that are new interpreters
+// write lists of the files that they touch (python/robustrun/_progress/hot_files.py). These lists
+// become a new profile. Nothing here makes a start fail: steps that fail are skipped.
 
 #include <functional>
 #include <memory>
@@ -30,8 +30,8 @@ class HotFiles {
   // kHotKnownMax at the latest.
   void begin_attempt(const wire::StartWorkers& order, std::function<void()> go);
   [[nodiscard]] bool wants_lists() const;
-  // If lists are wanted, creates the file `list`, in which a new interpreter writes which files it
-  // touched. The file is removed with the attempt.
+  // If lists are wanted, creates the file `list`, in which a worker that is no standby writes which
+  // files it touched. The file is removed with the attempt.
   void ask(const std::string& list);
   // Takes the lists that workers have written. Starts to make the profile when all lists are here,
   // or kHotListsWait after the first. To be called up to ten times a second.
