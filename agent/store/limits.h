@@ -21,7 +21,7 @@ inline constexpr std::size_t kStoreConnectionsMax = std::size_t{64} << 10;
 // Answers that one client has not read yet.
 inline constexpr std::size_t kStoreUnreadBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kStoreReadBytes = std::size_t{64} << 10;
-inline constexpr std::size_t kStoreStrangersMax = 256;  // connections without a first request yet
+inline constexpr std::size_t kStoreStrangersMax = 256;  // connections that have sent no request yet
 // From a connection to its first request, which must be valid.
 inline constexpr std::chrono::seconds kStoreGreetingMax{30};
 inline constexpr unsigned kStoreNotesMax = 5;  // log lines about refused connections, of one store

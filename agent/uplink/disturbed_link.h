@@ -4,9 +4,9 @@
 // called.
 //
 // No message is lost or reordered, as with TCP, which sends again: held messages are delivered late
-// and in order, when the disturbance is over or kHeldMessagesMax messages are held. Both directions
-// are treated alike. The inner connection still notices its own end and the supervisor's silence by
-// itself. Used on the agent's loop.
+// and in order, or at once if kHeldMessagesMax messages are held. Both directions are treated
+// alike. The inner connection still notices its own end and the supervisor's silence by itself.
+// Used on the agent's loop.
 
 #include <deque>
 #include <functional>

@@ -36,8 +36,8 @@ class SupervisorLink {
     std::function<void(const base::Error&)> on_given_up;
   };
   struct Limits {
-    base::Nanos orphan_grace{};  // without a connection
-    base::Nanos silence_max{};  // 0: no limit
+    base::Nanos orphan_grace{};  // longest time without a connection
+    base::Nanos silence_max{};  // longest silence of the supervisor; 0: no limit
   };
 
   static std::unique_ptr<SupervisorLink> over_socket(boost::asio::any_io_executor executor,

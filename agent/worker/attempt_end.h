@@ -30,7 +30,7 @@ class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
   AttemptEnd(NodeContext& node, MemoryTier& copies)
       : node_(node), copies_(copies), sweep_pool_(node.executor, 1, 1) {}
 
-  // An attempt begins: no handler of the previous one is called any more.
+  // An attempt begins: no handler of the previous one is called any more. SavingOver is still sent.
   void begin_attempt();
   // To be called when the last worker is gone. `since`: wall time of the attempt's start.
   void begin(base::Attempt attempt, base::Nanos since, Handlers handlers);

@@ -27,8 +27,8 @@ class Preparation {
  public:
   using Go = std::function<void(base::Status)>;
 
-  // `peers`: for blocks of the image. `end_workers`: kills the workers, whose image is not the
-  // ordered one.
+  // `peers`: for blocks of the image. `end_workers`: kills the workers; called if they run another
+  // image than the ordered one.
   Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged,
               std::function<void()> end_workers);
   ~Preparation() { keep_image(); }

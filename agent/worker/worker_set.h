@@ -2,9 +2,9 @@
 // All workers of the current attempt on this node.
 //
 // Owned by the NodeAgent, on its loop. Starts one worker per turn of the loop, stops them all
-// (stop.h), cleans up after them (attempt_end.h), and sends WorkersGone when no process of the
-// attempt is left, or with the names of processes that cannot be killed. If another attempt
-// follows, copies in memory may still be saved while it starts; the new workers' loads and saves of
+// (stop.h), cleans up after them (attempt_end.h), and sends WorkersGone when the attempt's
+// processes are gone; WorkersGone names those that cannot be killed. If another attempt follows,
+// copies in memory may still be saved while it starts; the new workers' loads and saves of
 // checkpoints wait for that (saves_gate.h).
 
 #include <functional>
