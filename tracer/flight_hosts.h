@@ -7,13 +7,13 @@
 // 1. It has finished all operations that it called, and another rank has called more. (If none has
 //    called more, the rank may have reached the end of its program.)
 // 2. Another rank went on from the same place of the program. A place is known by the last two
-// calls
-//    and their numbers. The other rank made the same two calls, and called further operations while
-//    the second call was unfinished. So the program does not wait for the GPU at this place, and
-//    the halted rank would have gone on as well.
+//    calls and their numbers. The other rank made the same two calls, and called further
+//    operations while the second call was unfinished. So the program does not wait for the GPU at
+//    this place, and the halted rank would have gone on as well.
 // Case 2 counts only if the halted rank has fewer unfinished calls than some other rank, because it
 // may otherwise have reached the limit of calls ahead of the GPU; if its recorder has kept all its
 // unfinished calls; and if no rank shows an operation as unfinished that others have finished.
+//
 // Pure.
 
 #include <cstddef>
