@@ -15,11 +15,11 @@
 
 namespace robustrun::agent {
 
-// On the agent's loop, while the node has no workers. `usable_cpus`: of this node. Does nothing in
-// an agent that starts only its own command (NodeContext::own_command).
+// Called on the agent's loop, while the node has no workers. `usable_cpus`: of this node. Does
+// nothing in an agent that starts only its own command (NodeContext::own_command).
 void keep_spare_standbys(NodeContext& node, StandbySet& standbys, const wire::KeepStandbys& order,
                          unsigned usable_cpus);
-// On the agent's loop, only while `standbys.may_begin_warm()`. `list`: from an earlier run.
+// Called on the agent's loop, only while `standbys.may_begin_warm()`. `list`: from an earlier run.
 void begin_warm_workers(NodeContext& node, StandbySet& standbys, const wire::StartWorkers& order,
                         const std::string& list, unsigned usable_cpus);
 

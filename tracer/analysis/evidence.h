@@ -86,7 +86,7 @@ struct SocketState {
 // What the main thread waits for, by its system call.
 enum class MainWait : std::uint8_t {
   kOther,  // unknown, or anything else
-  kSleep,  // a sleep that ends in a minute or later; a hang is acted upon before that
+  kSleep,  // a sleep with a minute or more left; shorter sleeps end before robustrun acts
   kLock,  // a lock, without a time limit
 };
 
