@@ -18,13 +18,14 @@
 
 namespace robustrun::tracer {
 
-// The few words per communicator that the agent polls ten times a second.
+// The progress of one communicator: the few words that the agent reads ten times a second.
 struct CommunicatorCount {
   std::uint64_t comm = 0;  // its key
-  // Collectives entered, without those of which NCCL will never report the end.
+  // Collectives entered, without those whose end NCCL will never report.
   std::uint64_t entered = 0;
   std::uint64_t done = 0;  // collectives
-  // False: a membership only (RecordSource::kTorchGroup). Not as Membership::counts_completion.
+  // False: the slot holds only a membership (RecordSource::kTorchGroup), so `done` does not count.
+  // Differs from Membership::counts_completion.
   bool counts_completion = false;
   friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;
 };
@@ -46,7 +47,7 @@ struct DurationHistogram {
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes < 2^size_bits; 0: no bytes
   std::uint64_t count = 0;  // collectives
   base::Nanos longest{};
-  std::vector<std::uint32_t> buckets;  // kHistogramBuckets; see RecordHistogram
+  std::vector<std::uint32_t> buckets;  // as in RecordHistogram
 };
 
 // What the finished collectives of one kind and size moved since the communicator was created
@@ -84,12 +85,12 @@ struct Traffic {
 [[nodiscard]] std::map<std::uint64_t, std::string> names_of(std::string_view bytes);
 
 struct RecordedCollectives {
-  std::vector<Membership> comms;  // recorded by the plugin or the interposer
+  std::vector<Membership> comms;  // of RecordSource::kNccl and kInterposer
   std::vector<DurationHistogram> durations;
   std::optional<base::Nanos> calls_still;  // as in RankSnapshot
   std::optional<base::Nanos> proxy_still;
   std::uint64_t dropped = 0;  // operations and flows for which there was no free slot
-  std::uint64_t event_mask = 0;  // the NCCL profiler's activation mask in force; 0: no plugin
+  std::uint64_t event_mask = 0;  // NCCL's activation mask in force; 0: no plugin
 };
 
 // `file`: the whole record, or as much of it as was read. A record of minor version 0 has no

@@ -1,10 +1,10 @@
 #pragma once
-// Plain values as JSON and pickles hold them: the tree that read_json() and read_pickle() build and
-// that the dump readers query.
+// Plain values, as in JSON and pickles. read_json() and read_pickle() build a document; the readers
+// of dumps query it.
 //
 // Values lie in one table and refer to each other by index, because a pickle may use one list a
-// thousand times or put a list into itself. Never walk a whole tree by recursion, and count what
-// you copy out of it. Pure; bounded by limits.h.
+// thousand times or put a list into itself. So never walk a whole document by recursion, and bound
+// how much you copy out of it. Pure; bounded by limits.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,7 @@ class Document {
   [[nodiscard]] base::Result<Index> add_text(std::string_view value);
   [[nodiscard]] base::Result<Index> add_list();
   [[nodiscard]] base::Result<Index> add_map();
-  // Return false, and change nothing, if `list` is not a list or `map` is not a map.
+  // Both return false, and change nothing, if `list` is not a list or `map` is not a map.
   [[nodiscard]] bool append(Index list, Index element);
   [[nodiscard]] bool put(Index map, Index key, Index value);
 

@@ -1,17 +1,20 @@
 #pragma once
-// Finds, from the dumps of a job that no longer makes progress, the ranks whose host thread has
-// halted: it has stopped making calls although nothing that it called blocks it. Such a rank may
-// have pending operations, as a victim has, but it waits for no other rank.
+// Finds the ranks whose host thread has halted, in the dumps of a job that no longer makes
+// progress. A halted thread has stopped calling operations, although no operation blocks it. Its
+// rank may have unfinished operations, as a victim has, but it waits for no other rank.
 //
-// Either of two observations proves it. First, a rank that has finished every operation it called
-// waits for no peer. (If no other rank has called more, the rank may be at the end of its program;
-// it has then not halted.) Second, another rank went on from the same place of the program. The
-// place is given by the halted rank's last two calls and their numbers: the other rank made the
-// same two calls, and called further operations while the second of the two was unfinished. So the
-// program does not wait for the GPU there, and the halted rank would have gone on as well. The
-// second observation counts only if the halted rank has fewer unfinished calls than some other rank
-// (else it may have reached the limit to launch ahead), its recorder has kept all of them, and no
-// rank shows an operation as unfinished that others have finished. Pure.
+// A rank has halted in either of two cases.
+// 1. It has finished all operations that it called, and another rank has called more. (If none has
+//    called more, the rank may have reached the end of its program.)
+// 2. Another rank went on from the same place of the program. A place is known by the last two
+//    calls and their numbers. The other rank made the same two calls, and called further
+//    operations while the second call was unfinished. So the program does not wait for the GPU at
+//    this place, and the halted rank would have gone on as well.
+// Case 2 counts only if the halted rank has fewer unfinished calls than some other rank, because it
+// may otherwise have reached the limit of calls ahead of the GPU; if its recorder has kept all its
+// unfinished calls; and if no rank shows an operation as unfinished that others have finished.
+//
+// Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,15 +31,15 @@ class HostsAtRest {
  public:
   // Adds the dump of global rank `rank`.
   void add(std::uint32_t rank, const FlightRecording& recording);
-  // The ranks that have halted. Call it after all dumps have been added.
+  // The ranks that have halted. To be called after all dumps were added.
   [[nodiscard]] std::set<std::uint32_t> halted() const;
 
  private:
   struct Host {
-    std::uint64_t place = 0;  // behind its last call; 0: not known
+    std::uint64_t place = 0;  // after its last call; 0: not known
     std::size_t unfinished = 0;  // number of unfinished calls
     bool is_deeper = false;  // the recorder has overwritten calls that may be unfinished
-    std::vector<std::uint64_t> passed;  // places it passed while the last call there was unfinished
+    std::vector<std::uint64_t> passed;  // places left while the call before was unfinished
     std::map<std::uint64_t, std::uint64_t> open;  // communicator → first unfinished collective
     std::map<std::string, std::uint64_t> entered;  // kind of group → newest collective
   };
@@ -44,7 +47,7 @@ class HostsAtRest {
   [[nodiscard]] bool is_at_end(const Host& host) const;
 
   std::map<std::uint32_t, Host> hosts_;
-  std::map<std::uint64_t, std::uint64_t> done_;  // communicator → newest one that a rank finished
+  std::map<std::uint64_t, std::uint64_t> done_;  // communicator → newest collective finished
   std::map<std::string, std::uint64_t> entered_;  // as in Host, over all ranks
 };
 

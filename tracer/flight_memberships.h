@@ -2,16 +2,18 @@
 // What a dump of the Flight Recorder says about each communicator of its rank.
 //
 // Torch numbers the collectives of a process group from 1 (collective_seq_id) and keeps the newest
-// entries of all groups in one ring. `entered` is the newest number; `done` is the number before
-// the oldest entry that is not done. `pg_status` is used where the ring has no entry, but not
-// beside entries, because its numbers also count sends and receives. A group without those is an
-// exception: for it pg_status also shows an unfinished operation that has left the ring, and then
-// `done` is the number before that one. `pg_status` is keyed by pg_id, and `pg_config` by name;
-// torch counts both up as groups are made, so they are paired in that order. Coalesced operations
-// share one number, and only the last of their entries ever changes its state.
+// entries of all groups in one ring. Membership::entered is the newest number; Membership::done is
+// the number before the oldest entry that is not done. Coalesced operations share one number, and
+// only the last of their entries ever changes its state.
 //
-// The recorders of hooked back ends (flight_recorder.h) are read without pg_status, and the names
-// of their communicators end with the back end: "default_pg (nccl2)". Pure.
+// The numbers in `pg_status` are used for a group that has no entry in the ring. For other groups
+// they are not used, because they also count sends and receives. The exception is a group without
+// sends and receives: its pg_status may show an unfinished operation that has left the ring, and
+// `done` is then the number before this operation. `pg_status` is keyed by pg_id and `pg_config` by
+// name; both rise as torch makes groups, so they are paired in this order.
+//
+// For hooked back ends (flight_recorder.h) pg_status is not used, and the names of communicators
+// end with the back end: "default_pg (nccl2)". Pure.
 
 #include <cstdint>
 #include <set>
@@ -24,52 +26,51 @@
 
 namespace robustrun::tracer {
 
-// A process group's members as the progress record has them; gloo's dumps do not list members.
+// A process group in the progress record, which knows the members. gloo's dumps do not list them.
 struct KnownGroup {
   std::string name;
   std::string label;  // for people; may be empty
   std::uint64_t comm = 0;  // the communicator's key
-  std::uint32_t size = 0, rank = 0;
+  std::uint32_t size = 0, rank = 0;  // of the group; this rank within it
 };
 
-// What the dumps of a job that no longer makes progress show together.
+// What all dumps of a job that no longer makes progress show together.
 struct RestingJob {
-  std::set<std::string> beside;  // groups whose operations run concurrently with others' operations
-  bool tells_starts = false;  // a recorder saw a kernel start: torch times all ranks or none
+  std::set<std::string> beside;  // groups whose operations run beside those of other groups
+  bool tells_starts = false;  // a recorder saw a kernel start, so all recorders see starts
 };
 
 // The communicators of one dump.
 //
-// `known`: members of groups from the progress record. `rank`: the global rank of the process,
-// looked up in the groups whose members are listed. `now_ns`: Unix time of the dump. A group whose
-// members neither source lists has size 0 and the hash of its name as key. Groups that have not
-// been used yet are included where that is certain.
+// `known`: groups in the progress record. `rank`: the process's global rank, which is looked up in
+// the groups whose members the dump lists. `now_ns`: Unix time of the dump. A group whose members
+// neither source lists has size 0, and its key is a hash of its name. A group that was not used yet
+// is included if this is certain. For a hooked back end only groups that the dump lists are
+// included, because `known` has the groups of all back ends.
 //
-// A hooked back end's recorder reports only groups that it lists itself: `known` has those of all
-// back ends.
-//
-// With `resting`, an NCCL operation that was called after an unfinished one of a group that is not
-// in `beside` counts as kQueued: a GPU runs them one after the other, and a dump without timings
-// does not show which one it has reached. Also, a group's first unfinished operation is then listed
-// even if it has left the ring, with only its number and a lower bound of its age.
+// `resting` changes two things. A dump without timings does not show which operation the GPU has
+// reached. So an NCCL operation counts as kQueued if it was called after an unfinished operation of
+// a group that is not in `beside`, because a GPU runs these one after the other. And a group's
+// first unfinished operation is listed even if it has left the ring, with only its number and a
+// lower bound of its age.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,
                                                   const RestingJob* resting = nullptr);
 
-// Gives the communicators of a back end's recorder keys of their own. One process may have several
-// recorders, and a group of several back ends counts in each of them.
+// Changes the keys in `comms` to keys that belong to `back_end`. One process may have several
+// recorders, and a group with several back ends has separate counts in each.
 void set_apart(std::vector<Membership>& comms, std::string_view back_end);
 
 // Whether the recorder saw a kernel start.
 [[nodiscard]] bool tells_starts(const FlightRecording& recording);
 
-// The names of groups with an unfinished NCCL operation, called before an operation of another
-// group that is done.
+// The names of groups that have an unfinished NCCL operation although a later operation of another
+// group is done.
 [[nodiscard]] std::set<std::string> groups_beside(const FlightRecording& recording);
 
-// Whether the dump has no entries and its pg_status shows that every operation begun is finished.
-// False also if the dump has no pg_status.
+// Whether the dump has no entries and its pg_status shows that all operations are finished. False
+// also if the dump has no pg_status.
 [[nodiscard]] bool is_inside_nothing(const FlightRecording& recording);
 
 // The key of a torch process group's communicator: 64-bit FNV-1a of the name, a NUL and the

@@ -2,11 +2,10 @@
 // Reads dumps of PyTorch's Flight Recorder: the operations of one rank's process groups.
 //
 // Both forms that torch writes are read: JSON (`fr_trace_json`, format 2.10) and pickle (protocol
-// 2, formats 2.4 to 2.10). Pickles go through our own bounded reader (pickle.h), which knows no
-// opcode that could execute anything. A field that is missing or has another type makes its entry
-// incomplete; the rest of the dump is still used. Source:
-// torch/csrc/distributed/c10d/FlightRecorder*.hpp. What a dump means for each communicator:
-// flight_memberships.h. Pure.
+// 2, formats 2.4 to 2.10). Pickles are read by pickle.h, which knows no opcode that could execute
+// anything. A field that is missing or has another type counts as empty; the rest of the dump is
+// still used. flight_memberships.h says what a dump means for each communicator. Source:
+// torch/csrc/distributed/c10d/FlightRecorder*.hpp. Pure.
 
 #include <cstdint>
 #include <map>
@@ -33,7 +32,7 @@ struct RecordedEntry {
   std::vector<std::string> input_types, output_types;
   enum class State : std::uint8_t { kScheduled, kStarted, kCompleted };
   State state = State::kScheduled;
-  bool retired = false;  // done, whatever `state` says (gloo has no events)
+  bool retired = false;  // torch no longer watches the operation (see is_done())
   std::int64_t created_ns = 0;  // Unix time
   std::int64_t started_ns = 0;  // when it was seen to have started; 0: never
   std::int64_t completed_ns = 0;
@@ -53,8 +52,8 @@ struct GroupStatus {  // ordinals; -1: none
 struct FlightRecording {
   std::string version;
   std::string library;  // version of NCCL or a similar library; empty: the process uses none
-  // Whose recorder it is, by the first entry: "gloo", "nccl", "nccl2". A dump without entries does
-  // not tell.
+  // The back end of the first entry, to which the recorder belongs: "gloo", "nccl", "nccl2". Empty
+  // if there are no entries.
   std::string back_end;
   bool complete = false;  // no entry was overwritten or left out
   std::vector<RecordedGroup> groups;
@@ -69,15 +68,14 @@ struct FlightRecording {
 
 [[nodiscard]] bool is_gloo(const RecordedEntry& entry);
 
-// Back ends with recorders that torch fills from outside (FlightRecorderHook): nccl2, nccl-lazy and
-// those of other packages. Each has a recorder of its own, and its pg_status has numbers of another
-// kind than its entries.
+// Whether torch fills the back end's recorder by a hook (FlightRecorderHook), as for nccl2,
+// nccl-lazy and back ends of other packages. Each of them has its own recorder, whose pg_status and
+// entries use different numbers.
 [[nodiscard]] bool is_hooked(std::string_view back_end);
 
-// Whether the operation has ended, as far as the recorder knows. gloo has no events: its entries
-// stay "scheduled" and are done once they are retired. Entries of hooked back ends that do not tell
-// torch about ends are also done once retired: they were called, and nothing more will be known.
-// NCCL's own entries are also retired when they time out, so they are done only when "completed".
+// Whether the operation has ended, as far as the recorder knows. An entry that is "completed" is
+// done. Entries of gloo and of hooked back ends may never become "completed", so they are also done
+// once retired. NCCL's entries are not, because a time-out retires them, too.
 [[nodiscard]] bool is_done(const RecordedEntry& entry);
 
 // The newest time in the dump, as Unix time in ns; 0: it has none.

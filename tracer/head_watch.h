@@ -1,13 +1,13 @@
 #pragma once
 // Detects that a worker has been in one operation for longer than its history explains. There is
-// one watch per communicator and worker, fed by its owner at each look. Pure, without a clock.
+// one watch for each communicator of each worker. Pure, without a clock.
 //
 // The head is the oldest unfinished operation. It is overdue after four times the longest duration
 // of recent heads of this communicator, but not before two seconds have passed. An overdue head is
 // not added to the history: only supervisor/watch/hang_watch.h, which sees all workers, can tell
 // whether a checkpoint or a transient fault delayed it. The first operations of a communicator, and
-// all before the first training step, may take ten seconds and are not added either, because
-// connections are set up and code is compiled then.
+// all operations before the first training step, may take ten seconds, because connections are set
+// up and code is compiled then. They are not added to the history either.
 
 #include <array>
 #include <cstddef>
@@ -25,9 +25,8 @@ class HeadWatch {
     base::Nanos now{};  // by the same clock for all looks
     std::uint64_t entered = 0;  // ordinals, as in Membership
     std::uint64_t done = 0;
-    // The head's age by its source's clock, which may jump. Used only when the head is first seen,
-    // and then as no more than the time since the previous look, if there was one. None: the head
-    // has begun now.
+    // The head's age by the clock of its source, which may jump. Used only when the head is first
+    // seen, and limited to the time since the previous look, if any. None: the head has begun now.
     std::optional<base::Nanos> head_age{};
     bool has_stepped = false;  // the worker has completed its first training step
   };
@@ -36,7 +35,7 @@ class HeadWatch {
     base::Nanos age{};
     base::Nanos expected{};  // the age that its history allows
     bool became_overdue = false;  // true once per head
-    std::uint64_t over = 0;  // ordinal of an overdue head that has finished since; else 0
+    std::uint64_t over = 0;  // ordinal of an overdue head that has now finished; 0: none
   };
 
   // Takes one look and returns the state of the head. Counts that run backwards belong to another
@@ -45,7 +44,7 @@ class HeadWatch {
 
  private:
   [[nodiscard]] base::Nanos allowed(bool has_stepped) const;
-  // Forgets the finished head. Returns its ordinal if it was overdue, else 0.
+  // Forgets the finished head. Returns its ordinal if it was overdue, otherwise 0.
   std::uint64_t finish(const Look& look);
 
   std::optional<base::Nanos> last_look_;

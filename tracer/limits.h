@@ -1,5 +1,5 @@
 #pragma once
-// Bounds of the tracer; those of its analysis are in analysis/limits.h.
+// Bounds of the tracer. Bounds of its analysis are in analysis/limits.h.
 
 #include <chrono>
 #include <cstddef>
@@ -7,22 +7,21 @@
 
 namespace robustrun::tracer {
 
-// Attempts to read a record between two writes of its worker, without waiting in between.
+// Attempts to read a record between two writes of its worker, without pauses.
 inline constexpr int kReadAttemptsMax = 3;
 
-// head_watch: how long an operation may take at least: kHeadFirstMax for the first kHeadsFirst, and
-// until the rank has done a step; then kHeadMax. More if kHeadFactor times the longest remembered
-// one is more.
+// head_watch: an operation may take kHeadFactor times the longest remembered one, and in any case
+// kHeadMax. The first kHeadsFirst operations, and those before the rank's first step, may in any
+// case take kHeadFirstMax.
 inline constexpr std::chrono::seconds kHeadMax{2};
 inline constexpr std::chrono::seconds kHeadFirstMax{10};
 inline constexpr std::uint64_t kHeadsFirst = 3;
-inline constexpr int kHeadFactor = 4;  // times the longest of those remembered
+inline constexpr int kHeadFactor = 4;
 inline constexpr std::size_t kHeadsRemembered = 64;
 inline constexpr std::chrono::nanoseconds kHeadAgeMax =
     std::chrono::hours(24);  // ages beyond this are clamped
 
-// traffic_watch: the window that counts as recent, the windows before it that make up the history,
-// and what is slower than usual.
+// traffic_watch: the length of a window, the windows of the history, and when traffic has fallen.
 inline constexpr std::chrono::seconds kTrafficWindow{3};
 inline constexpr std::size_t kTrafficWindowsToLearn = 4;
 inline constexpr std::size_t kTrafficWindowsKept = 32;
@@ -52,8 +51,8 @@ inline constexpr std::size_t kFlightPendingMax = 1024;
 inline constexpr std::size_t kFlightRecentMax = 1024;
 inline constexpr std::size_t kFlightTimingsMax = 256;
 
-// A report of NCCL's RAS. In text form it names at most a quarter of the ranks; in its short text
-// form, at most ten.
+// A report of NCCL's RAS. The text form names at most a quarter of the ranks; the short text form
+// at most ten.
 inline constexpr std::size_t kRasCommunicatorsMax = 65'536;
 inline constexpr std::size_t kRasRanksMax = std::size_t{1} << 20;  // of all communicators
 inline constexpr std::size_t kRasTextRanksMax = 4096;
@@ -65,8 +64,8 @@ inline constexpr std::size_t kRasNotesMax = 64;
 
 // Largest plausible values in a record; rows beyond them are dropped.
 inline constexpr std::uint32_t kMembersMax = 1U << 20U;  // of a communicator
-inline constexpr std::uint64_t kOrdinalMax = 1ULL << 40U;  // what RecordSignature has room for
-inline constexpr std::uint32_t kFlowStepsMax = 1U << 20U;  // what the plugin's handles can number
+inline constexpr std::uint64_t kOrdinalMax = 1ULL << 40U;  // limit of RecordSignature
+inline constexpr std::uint32_t kFlowStepsMax = 1U << 20U;  // limit of the plugin's handles
 inline constexpr std::uint32_t kChannelsMax = 64;  // MAXCHANNELS of NCCL
 
 }  // namespace robustrun::tracer

@@ -3,8 +3,8 @@
 // writes them (protocol 2) or as Python writes them again after loading (protocols 2 to 5). All
 // other opcodes are refused, in particular those that could import or call anything. Pure.
 //
-// Opcodes: CPython, Lib/pickletools.py. Which of them torch writes:
-// torch/csrc/jit/serialization/pickler.cpp.
+// Sources: Lib/pickletools.py of CPython (opcodes); torch/csrc/jit/serialization/pickler.cpp (which
+// opcodes torch writes).
 
 #include <string_view>
 
@@ -17,7 +17,7 @@ namespace robustrun::tracer {
 // are cut short or malformed, and with kLimit if they exceed the bounds of limits.h.
 [[nodiscard]] base::Result<Document> read_pickle(std::string_view bytes);
 
-// Whether `bytes` begin like a pickle of these protocols.
+// Whether `bytes` begin like a pickle of protocol 5 or older.
 [[nodiscard]] bool looks_like_pickle(std::string_view bytes);
 
 }  // namespace robustrun::tracer

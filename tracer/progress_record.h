@@ -6,7 +6,7 @@
 // reads it with pread, never mmap, so that a worker that truncates it cannot harm the agent. The
 // record stays readable after SIGKILL.
 //
-// This header has the first page; the tables of collectives follow it (record_collectives.h).
+// This header describes the first page; the tables of collectives follow (record_collectives.h).
 // Little endian, fixed offsets; docs/formats/progress-record.md has the same table. A reader
 // accepts any minor version of its major version and ignores fields that it does not know. The
 // worker's fields are 8-byte words, each written by one aligned store, so that a reader sees either
@@ -43,9 +43,9 @@ struct ProgressRecord {
   std::uint64_t stop_reason;  //  24
   std::uint64_t stop_deadline_ns;  //  32
   std::array<std::uint64_t, 2> reserved_agent;  // 40
-  // Steps of earlier processes + 1; 0: unknown. Taken from the state of the first optimizer, before
-  // that optimizer's first step in this process. Written by the worker before `steps` becomes 1,
-  // not under the lock (from minor version 3 on).
+  // Steps of earlier processes + 1; 0: unknown. From the state of the first optimizer, before its
+  // first step in this process. Written by the worker before `steps` becomes 1, not under the lock;
+  // from minor version 3 on.
   std::uint64_t steps_before;  //  56
   // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
   std::uint64_t worker_pid;  //  64
@@ -68,7 +68,7 @@ struct ProgressRecord {
   std::uint64_t optimizer_at_ns;  // 696  the first optimizer was created
 };
 
-// How far the script's end has come. Behind the counters (record_collectives.h), from minor version
+// How far the script's end has come. After the counters (record_collectives.h), from minor version
 // 3 on.
 struct RecordEnd {
   std::uint64_t script_returned_at_ns;  // 896  its last line returned without an error
@@ -76,17 +76,17 @@ struct RecordEnd {
 };
 inline constexpr std::size_t kRecordEndAt = 896;
 
-// How long the script has waited for training data (docs/data.md). Behind RecordEnd, from minor
-// version 5 on. The texts are written while `data_sequence` is odd; the other words are not under a
-// lock. data_waiting_since_ns is written last when a wait begins, and first when it ends.
+// How long the script has waited for training data (docs/data.md). After RecordEnd, from minor
+// version 5 on. `data_sequence` is odd while the texts are written; the other words are not under a
+// lock. `data_waiting_since_ns` is written last when a wait begins, and first when the wait ends.
 inline constexpr std::size_t kDataSourceBytes = 64;  // NUL-padded UTF-8, cut to fit
-inline constexpr std::size_t kDataPathBytes = 192;  // likewise, but the end of the path is kept
+inline constexpr std::size_t kDataPathBytes = 192;  // the same, but the path's end is kept
 struct RecordData {
   std::uint64_t data_batches;  // 912  that the script has received
   std::uint64_t data_waited_ns;  // 920  all waits that have ended
   std::uint64_t data_waiting_since_ns;  // 928  CLOCK_MONOTONIC; 0: the script is not waiting
   std::uint64_t data_sequence;  // 936
-  std::array<char, kDataSourceBytes> data_source;  // 944  of what is awaited; empty: unknown
+  std::array<char, kDataSourceBytes> data_source;  // 944  what the wait is for; empty: unknown
   std::array<char, kDataPathBytes> data_path;  // 1008
   std::uint64_t data_skipped;  // 1200  records that the training skips; from minor version 6 on
 };

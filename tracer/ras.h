@@ -3,9 +3,9 @@
 // kind each rank has launched.
 //
 // A report has one of two forms: JSON (NCCL 2.28.7 and later), or text (2.24 and later), which
-// names only the ranks that differ from most. RAS sees neither point-to-point operations nor
-// completions; its counts are those of launches by the host. Source: src/ras/client_support.cc of
-// NCCL. Pure.
+// names only the ranks that differ from most ranks. RAS counts launches by the host; it sees
+// neither point-to-point operations nor completions. Source: src/ras/client_support.cc of NCCL.
+// Pure.
 
 #include <cstdint>
 #include <string>
@@ -26,8 +26,8 @@ struct RasRank {
   bool unresponsive = false;
   bool dead = false;           // RAS considers it dead
   bool aborted = false;
-  std::uint32_t error = 0;     // ncclResult_t of the initialisation or later; 0 and 7: no error
-  std::uint64_t launched = 0;  // collectives; a text lists only the kinds whose counts differ
+  std::uint32_t error = 0;     // ncclResult_t of the initialisation or a later error; 0: none
+  std::uint64_t launched = 0;  // collectives; from a text, only kinds whose counts differ
 };
 
 struct RasCommunicator {
@@ -43,18 +43,18 @@ struct RasReport {
   std::uint32_t timeouts = 0;  // during the collection
 };
 
-// Fails with kCorrupt if the report has neither form or is cut short, and with kLimit if it exceeds
-// the bounds of limits.h.
+// Fails with kCorrupt if the report has neither form or its JSON is cut short, and with kLimit if
+// it exceeds the bounds of limits.h.
 [[nodiscard]] base::Result<RasReport> read_ras_report(std::string_view bytes);
 
 struct RasFleet {
   FleetSnapshot fleet;
-  std::vector<std::string> notes;  // for people: what a snapshot cannot hold
+  std::vector<std::string> notes;  // for people: facts for which a snapshot has no place
 };
 
-// Converts a report to snapshots. RAS knows only ranks within communicators; those of the largest
-// communicator are taken as the job's ranks. The job is assumed to hang: the members that have
-// launched a collective which others have not are taken to wait inside it.
+// Converts a report to snapshots. RAS knows only ranks within communicators; the ranks of the
+// largest communicator are taken as the job's ranks. The job is assumed to hang: members that have
+// launched a collective that others have not launched are taken to wait inside it.
 [[nodiscard]] RasFleet fleet_of(const RasReport& report);
 
 // NCCL 2.28.7 to 2.28.9 omit the comma after the value of "nvml_dev" when a rank is missing.

@@ -2,12 +2,12 @@
 // The layout of the collectives' part of a progress record, from minor version 1 on; rates and tags
 // from minor version 4 on.
 //
-// Fixed tables at fixed offsets behind the first page: communicators, operations and flows in
+// Fixed tables at fixed offsets after the first page: communicators, operations and flows in
 // flight, and history (signatures, histograms, timings, edges, rates, tags). The counters lie in
 // the first page. docs/formats/collectives-record.md has the same tables. NCCL's plugin
-// (tracer/nccl) and python/robustrun write in place, each word by one aligned store; slots are
-// never moved. A reader sees each word either old or new, but the words of a slot may be of
-// different moments: it must drop rows that contradict themselves.
+// (tracer/nccl) and python/robustrun write in place, each word by one aligned store; slots never
+// move. A reader sees each word either old or new, but the words of a slot may be of different
+// moments, so the reader must drop rows that contradict themselves.
 
 #include <array>
 #include <cstddef>
@@ -40,7 +40,7 @@ inline constexpr std::size_t kCommunicatorNameBytes = 64;  // NUL-padded UTF-8, 
 // Python may be taking. Times are CLOCK_MONOTONIC in ns; 0: never, or not now. Ordinals count from
 // 1.
 struct RecordCommunicator {
-  std::uint64_t in_use;  //   0  0: free; 1: in use, completely written; else: being written
+  std::uint64_t in_use;  //   0  0: free; 1: in use, completely written; other: being written
   std::uint64_t comm;  //   8  its key, the same on all members; 0: unknown
   std::uint32_t size;  //  16  0: unknown
   std::uint32_t rank;  //  20
@@ -78,10 +78,10 @@ static_assert(sizeof(RecordCommunicator) == 256);
 
 // Operations and flows in flight.
 //
-// A slot is claimed by raising the generation in its `state`. `generation` is written next, before
-// all other words, so a reader that reads it last knows whether the words belong together. The slot
-// of an unfinished operation is never reused: new operations are dropped instead, and counted in
-// RecordCounters.
+// A writer claims a slot by raising the generation in its `state`, and then writes `generation`
+// before all other words. So a reader that reads `generation` last knows whether the words belong
+// together. The slot of an unfinished operation is never reused: new operations are dropped
+// instead, and counted in RecordCounters.
 
 // The low byte of a slot's `state`; the generation is above it.
 enum class RecordPhase : std::uint8_t {
@@ -89,7 +89,7 @@ enum class RecordPhase : std::uint8_t {
   kWriting = 1,  // claimed, not yet completely written
   kCalled = 2,  // the library was called
   kStarted = 3,  // handed to the device; for a flow: open
-  kParked = 4,  // counted as done; the slot is free to take, but a late flow may revive it
+  kParked = 4,  // counted as done; the slot may be taken, but a late flow may revive the operation
 };
 
 [[nodiscard]] constexpr std::uint64_t record_state(std::uint64_t generation, RecordPhase phase) {
@@ -98,18 +98,18 @@ enum class RecordPhase : std::uint8_t {
 [[nodiscard]] constexpr std::uint64_t generation_of(std::uint64_t state) { return state >> 8U; }
 [[nodiscard]] constexpr std::uint8_t phase_of(std::uint64_t state) { return state & 0xffU; }
 
-// Parts of RecordOperation::counts. They share one word so that the thread whose update completes
-// the operation knows that it did.
+// Parts of RecordOperation::counts. They share one word, so that exactly one thread's update
+// completes the operation, and this thread knows it.
 inline constexpr unsigned kOpenFlowsShift = 0;  // 16 bits
 inline constexpr unsigned kChannelStopsShift = 16;  // 8 bits
 inline constexpr unsigned kChannelStartsShift = 24;  // 8 bits
 inline constexpr unsigned kQueuedShift = 32;  // 1: handed to the device completely
-inline constexpr unsigned kBegunShift = 33;  // 1: it has had a flow
+inline constexpr unsigned kBegunShift = 33;  // 1: the operation has had a flow
 inline constexpr unsigned kTagShift = 48;  // 16 bits of the generation
 
 struct RecordOperation {
   std::uint64_t state;  //   0  RecordPhase, generation
-  std::uint64_t ordinal;  //   8  in its communicator; send and recv: with the peer; 0: unknown
+  std::uint64_t ordinal;  //   8  in its communicator; of send and recv: with the peer; 0: unknown
   std::uint64_t comm;  //  16  key of its communicator
   std::uint32_t comm_slot;  //  24
   std::uint32_t batch;  //  28
@@ -169,8 +169,9 @@ static_assert(sizeof(RecordFlow) == 128);
 // whose upper half is the communicator's slot + 1; key 0 is a free row. A row whose `comm` differs
 // from that communicator's key belongs to an earlier communicator in the same slot.
 
-// A collective that was entered; members compare it at equal ordinals. Its user's tag, which
-// version 7 of NCCL's interface passes (0: none), is in the same slot of a table of tags.
+// A collective that was entered. Members must have equal signatures at equal ordinals. The user's
+// tag of the collective, from version 7 of NCCL's interface on (0: none), is in the slot with the
+// same number in the table of tags.
 struct RecordSignature {
   std::uint64_t stamp;  //  0
   std::uint64_t what;  //  8  ordinal << 24 | DataType << 16 | OpKind << 8 | comm_slot
@@ -190,8 +191,8 @@ struct RecordTiming {
   std::uint64_t queued_ns;  // 32  from the launch to the kernel's start
   std::uint64_t gap_ns;  // 40  from the end of the previous collective to entering this one
   std::uint64_t ended_at_ns;  // 48
-  // Between the barriers at the begin and at the end of the kernel: this GPU's own work. 0: unknown
-  // (reported of symmetric kernels only, from version 7 of NCCL's interface on).
+  // This GPU's own work, between the barriers at the kernel's begin and end; 0: unknown. Reported
+  // only for symmetric kernels, from version 7 of NCCL's interface on.
   std::uint64_t own_ns;  // 56
 };
 static_assert(offsetof(RecordTiming, own_ns) == 56);
@@ -206,7 +207,7 @@ struct RecordEdge {
   std::uint64_t recvs_entered;  // 32
   std::uint64_t recvs_done;  // 40
   std::uint64_t bytes;  // 48  sent over the network, in all operations
-  std::uint64_t net_wait_ns;  // 56  time that these bytes spent in transit, added up over steps
+  std::uint64_t net_wait_ns;  // 56  time that these bytes were in transit, summed over steps
 };
 static_assert(offsetof(RecordEdge, net_wait_ns) == 56);
 static_assert(sizeof(RecordEdge) == 64);
@@ -215,7 +216,8 @@ inline constexpr std::size_t kHistogramBuckets = 36;
 inline constexpr unsigned kHistogramFirstBit = 10;
 
 // Durations, from entry to completion, of the collectives of one kind and size. Bucket i counts
-// durations from 2^(10+i) up to 2^(11+i) ns; the first and last buckets also count those beyond.
+// durations from 2^(10+i) up to 2^(11+i) ns; the first bucket also counts shorter ones, the last
+// bucket longer ones.
 struct RecordHistogram {
   std::uint64_t key;  //  0  (comm_slot + 1) << 32 | OpKind << 8 | bits of its size in bytes
   std::uint64_t comm;  //  8
@@ -230,8 +232,8 @@ static_assert(sizeof(RecordHistogram) == 192);
 
 // What the finished collectives of one kind and size moved, and how long their kernels took:
 // bandwidth is bytes / busy_ns. Bytes are counted as nccl-tests counts them (measured_bytes() in
-// tracer/analysis/operation.h). `busy_ns` includes waiting for ranks that come later, unless NCCL
-// reports that apart (RecordTiming::own_ns).
+// tracer/analysis/operation.h). `busy_ns` includes the wait for ranks that come later, unless NCCL
+// reports this wait (RecordTiming::own_ns).
 struct RecordRate {
   std::uint64_t key;  //  0  (comm_slot + 1) << 32 | OpKind << 8 | bits of measured_bytes()
   std::uint64_t comm;  //  8
@@ -261,14 +263,15 @@ static_assert(kOperationsAt == 36'864 && kFlowsAt == 167'936 && kSignaturesAt ==
 static_assert(kHistogramsAt == 462'848 && kTimingsAt == 475'136 && kEdgesAt == 540'672);
 static_assert(kRatesAt == 606'208 && kTagsAt == 622'592 && kCollectivesEnd == 630'784);
 
-// The agent's request, one word in the first page: the events that NCCL shall report (its
-// activation mask); 0: the plugin's default. Only ProxyOp, ProxyStep, ProxyCtrl and KernelLaunch
-// can be switched, from the next call on; the other events are needed to know what is finished.
-// Where NCCL does not report kernels (versions 1 and 2), ProxyOp and ProxyStep are needed, too.
+// The agent's request, one word in the first page: the events that NCCL shall report, as an
+// activation mask; 0: the plugin's default. Only ProxyOp, ProxyStep, ProxyCtrl and KernelLaunch can
+// be switched, from the next call on; the other events are needed to see which operations are
+// finished. If NCCL does not report kernels (versions 1 and 2), ProxyOp and ProxyStep are needed,
+// too.
 inline constexpr std::size_t kWantedMaskAt = offsetof(ProgressRecord, reserved_agent);
 static_assert(kWantedMaskAt == 40);
 
-// Requests: the default, and everything but the steps of data on the network, which are most of the
+// Two requests: the default, and all events but those of data on the network, which are most
 // events.
 inline constexpr std::uint64_t kAllEvents = 0;
 inline constexpr std::uint64_t kEventsWithoutSteps = 0xe46;

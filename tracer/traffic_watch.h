@@ -1,12 +1,11 @@
 #pragma once
-// How fast a worker's data moves in the last seconds, compared with before: per kind and size of
-// collectives, and per peer. Pure; the caller gives the time. Owned by the agent's CollectiveWatch,
-// one per worker.
+// How fast a worker's data moves now, compared with before: per kind and size of collectives, and
+// per peer. Pure; the caller gives the time. Owned by the agent's CollectiveWatch, one per worker.
 //
-// The record holds totals (record_collectives.h). The differences between looks are joined to
-// windows of at least kTrafficWindow; a window's pace is the time per byte. The last kTrafficWindow
-// counts as recent; `usual` is the median pace of the windows before it. Windows in which little
-// moved have no pace.
+// The record holds totals (record_collectives.h). Looks at them are joined to windows of at least
+// kTrafficWindow; a window's pace is its time per byte. The last kTrafficWindow counts as recent;
+// the usual pace is the median of the windows before. Windows in which little data moved have no
+// pace.
 
 #include <cstdint>
 #include <deque>
@@ -22,9 +21,9 @@ namespace robustrun::tracer {
 
 class TrafficWatch {
  public:
-  // Call it about once a second.
+  // To be called about once a second.
   void look(base::Nanos now, const Traffic& traffic);
-  // Adds the recent traffic to the edges and rates of these communicators.
+  // Adds the recent traffic and the usual pace to the edges and rates of `comms`.
   void describe(std::vector<Membership>& comms) const;
   // Whether collectives of this row take longer per byte than usual.
   [[nodiscard]] bool has_fallen(const Moved& row) const;
@@ -45,7 +44,7 @@ class TrafficWatch {
     Sample counted;  // end of the newest window in `before`
     std::vector<double> before;  // paces of earlier windows, a ring
     std::size_t next = 0;
-    bool is_there = true;  // at the last look
+    bool is_there = true;  // the last look had the row
     void add(Sample sample, std::uint64_t least_bytes);
     [[nodiscard]] Total moved() const;
     [[nodiscard]] double usual() const;

@@ -1,8 +1,9 @@
 #pragma once
-// Measures the path between two agents: both send each other as much as passes in a fixed time.
+// Measures the bandwidth between two agents: for a fixed time, each sends as much as the connection
+// takes.
 //
-// Each end starts one over the same connection. To be used on the loop of its executor, which also
-// calls `done`.
+// Each agent starts one Exchange, on its end of a common connection. Used on the loop of
+// `executor`, from which `done` is called.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -15,8 +16,8 @@ namespace robustrun::agent {
 
 class Exchange {
  public:
-  // Received bytes per second. If the peer did not finish in time, its bytes count over the whole
-  // time that it had.
+  // Received bytes per second, until the peer stopped sending or the deadline (kExchangeMax)
+  // passed.
   using Done = std::function<void(double bytes_per_second)>;
 
   static std::shared_ptr<Exchange> start(boost::asio::any_io_executor executor,
@@ -25,8 +26,8 @@ class Exchange {
   virtual void drop() = 0;  // `done` is not called any more
 };
 
-// Time that a fixed piece of work takes on one processor: the first quartile of many pieces, so
-// that other load on the machine may disturb most of them. Blocks.
+// Time that a fixed piece of work takes on one processor: the first quartile of several
+// measurements, because other load on the machine lengthens some of them. Blocks.
 [[nodiscard]] base::Nanos time_computing();
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
 #pragma once
-// What this machine's kernel reports of space and limits, for the check before a run.
+// What this machine's kernel reports about space and limits, for a preflight check.
 
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace robustrun::agent {
 
-// Space of the file system that holds `path`, or would hold it (its nearest existing folder).
-// Blocks as long as the file system does.
+// Space of the file system that holds `path`, or its nearest existing parent folder. Blocks as long
+// as the file system does.
 [[nodiscard]] base::Space space_at(const std::string& path);
 
 [[nodiscard]] base::UserLimits user_limits();
@@ -21,11 +21,12 @@ namespace robustrun::agent {
 // Number of InfiniBand and RoCE devices. `root` is put before /sys.
 [[nodiscard]] std::uint32_t rdma_devices(const std::string& root);
 
-// The folder that workers write to most: their log folder, else their working directory.
+// The folder that workers write to most: their log folder or, without one, their working directory.
 [[nodiscard]] std::string busiest_folder(const wire::WorkerTemplate& workers);
 
-// Peers that have begun to connect to `port` here and never got our answer, as numeric addresses:
-// the kernel's half-open connections. `tables`: the text of /proc/net/tcp and tcp6. Pure.
+// Numeric addresses of the peers whose connections to `port` are half open (state SYN_RECV): the
+// peer's SYN arrived, and its acknowledgement of our answer did not. `tables`: text of
+// /proc/net/tcp or tcp6. At most kHalfOpenMax. Pure.
 [[nodiscard]] std::vector<std::string> half_open_peers(std::string_view tables, std::uint16_t port);
 
 }  // namespace robustrun::agent

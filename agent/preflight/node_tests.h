@@ -1,6 +1,6 @@
 #pragma once
-// The tests of whether this node is fit, run while it has no workers: checks (preflight.h) and
-// replays (replay.h). Passes orders on. Used on the agent's loop.
+// Tests whether this node is fit for the run: passes the supervisor's orders to checks
+// (preflight.h) and replays (replay.h). Used on the agent's loop.
 
 #include "agent/preflight/preflight.h"
 #include "agent/preflight/replay.h"
@@ -12,7 +12,7 @@ class NodeTests {
   explicit NodeTests(NodeContext& node) : preflight_(node), replay_(node) {}
   // Other messages are ignored.
   void take(const wire::Message& message);
-  // Workers are about to start and need the node to themselves.
+  // To be called before workers start, which need the node to themselves.
   void end_replay() { replay_.end(); }
 
  private:

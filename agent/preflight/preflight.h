@@ -1,10 +1,11 @@
 #pragma once
-// The agent's part of a pre-flight check (protocol: wire/messages/preflight.h): examines its
-// machine, opens a listener for its peers, connects to the peers that it is told to, and measures.
+// The agent's part of a preflight check (protocol: wire/messages/preflight.h): examines its
+// machine, opens a listener for its peers, connects to the peers that the order names, and
+// measures.
 //
-// Never blocks the loop: what may hang runs in programs (ask_program.h) or on the pool, and
-// everything has a deadline; what is missing by then is reported as unknown, in words. One check at
-// a time: a newer one replaces an older one. Used on the agent's loop.
+// Never blocks the loop: steps that may hang run in programs (ask_program.h) or on the pool. Every
+// step has a deadline; facts that are missing by then are reported as unknown. An order with
+// another number replaces the current check. Used on the agent's loop.
 
 #include <memory>
 
@@ -16,7 +17,7 @@ namespace robustrun::agent {
 class Preflight {
  public:
   explicit Preflight(NodeContext& node);
-  ~Preflight();  // ends what is under way, without a report
+  ~Preflight();  // ends the current check without a report
   Preflight(const Preflight&) = delete;
   Preflight& operator=(const Preflight&) = delete;
 
@@ -28,7 +29,7 @@ class Preflight {
  private:
   class Run;
   NodeContext& node_;
-  std::shared_ptr<Run> run_;  // null: none is under way
+  std::shared_ptr<Run> run_;  // null: no check is under way
 };
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
 #pragma once
-// Collects everything that a check wants to know of this machine, in parallel.
+// Collects the facts about this machine for a preflight check, all at the same time.
 
 #include <functional>
 #include <memory>
@@ -13,9 +13,9 @@ class FactsCollector {
  public:
   using Done = std::function<void(base::NodeFacts)>;
 
-  // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when the order says
-  // `full`, or kFactsGpuMax when it says `gpus`; kFactsMargin is added to each. Facts that are
-  // unknown by then say so.
+  // `done` is called once, from the loop: within kFactsGpuMax if the order has `gpus`, otherwise
+  // within kFactsFullMax if it has `full`, otherwise within kFactsFastMax; kFactsMargin is added to
+  // each. Facts that are unknown by then have their `error` set.
   static std::shared_ptr<FactsCollector> start(NodeContext& node, const wire::CheckNode& order,
                                                Done done);
   virtual ~FactsCollector() = default;

@@ -1,6 +1,6 @@
 #pragma once
-// Which Python and which torch the workers would get: asked of the run's own interpreter, in the
-// workers' own environment. Pure; process/ask_program.h does the asking.
+// The versions of Python and torch that workers get, by a question to the run's interpreter in the
+// workers' environment. Pure: process/ask_program.h runs the question.
 
 #include <string>
 #include <string_view>
@@ -11,10 +11,10 @@
 
 namespace robustrun::agent {
 
-// `full`: torch is imported, and with it its libraries. Else torch's version is read from the file
-// that the import would read, which takes milliseconds.
+// The argv of the question. `full`: imports torch and so loads its libraries; otherwise reads
+// torch's version from its version.py, which takes milliseconds.
 [[nodiscard]] std::vector<std::string> software_question(const std::string& interpreter, bool full);
-// Parses the answer.
+// Parses the answer. Errors go into Software::error.
 [[nodiscard]] base::Software read_software(const base::Result<std::string>& answer);
 
 }  // namespace robustrun::agent

@@ -1,9 +1,9 @@
 #pragma once
 // Runs a program that may hang (an interpreter on a dead mount, a GPU library) below a shim and
-// returns its output. Nothing of it outlives the answer, the deadline or this agent.
+// returns its output. No process of the program outlives the answer, the deadline or this agent.
 //
-// To be used on the loop of its executor, in a process that is a subreaper (shim_link.h). Owned by
-// its caller: once it is destroyed, `done` is not called any more and the program is killed.
+// Used on the loop of `executor`, in a process that is a subreaper (shim_link.h). The caller owns
+// the AskedProgram; its destruction kills the program, and `done` is not called any more.
 
 #include <sys/types.h>
 
@@ -25,25 +25,25 @@ struct Question {
   std::string shim;  // absolute path of robustrun-shim
   std::vector<std::string> argv;  // the program's
   std::vector<std::string> environment;  // NAME=VALUE, complete
-  std::string working_directory;
-  std::chrono::milliseconds within{};  // 0: without a deadline
-  std::size_t answer_max = kAnswerBytesMax;  // the rest is read and dropped
-  bool any_end = false;  // the output is the answer, whatever the exit code
-  pid_t container = 0;  // whose namespaces the program enters; 0: none
-  // Gets the output as it comes, from the loop; may destroy the AskedProgram. Only the last piece
-  // is kept then.
+  std::string working_directory;  // empty: the agent's
+  std::chrono::milliseconds within{};  // 0: no deadline
+  std::size_t answer_max = kAnswerBytesMax;  // further output is dropped
+  bool any_end = false;  // every exit code counts as success
+  pid_t container = 0;  // pid whose namespaces the program enters; 0: none
+  // If set: gets the output in pieces, from the loop; may destroy the AskedProgram. `done` then
+  // gets only the last piece.
   std::function<void(std::string_view)> on_text{};
 };
 
 class AskedProgram {
  public:
-  // The program's standard output and standard error, at most `answer_max` bytes, when it ended
-  // with 0. kTimeout: no end within the time; kNotFound, or another error with errno: the program
-  // could not be started; kUnavailable: it ended otherwise. The errors quote its last line, if
-  // there is one.
+  // The program's standard output and standard error, at most `answer_max` bytes, if it exited with
+  // 0. kTimeout: it did not end in time. kNotFound: the program is missing. Other errors: it could
+  // not be started, or it ended otherwise (kUnavailable). If it ran, the error quotes the last line
+  // of its output.
   using Done = std::function<void(base::Result<std::string>)>;
 
-  // `done` comes from the loop, even when starting fails.
+  // `done` is called from the loop, even if the start fails.
   static std::unique_ptr<AskedProgram> ask(boost::asio::any_io_executor executor, Question question,
                                            Done done);
   virtual ~AskedProgram() = default;

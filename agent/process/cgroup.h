@@ -1,12 +1,11 @@
 #pragma once
-// A cgroup v2 per worker, where one can be made: all its members can be killed at once, and its
-// memory events are the worker's own.
+// A cgroup v2 for each worker, where one can be made: all its members can be killed at once, and
+// its memory events (kills by the OOM killer) concern this worker alone.
 //
-// Used where found, never required: pure v2 or the v2 half of a hybrid, below our own cgroup, when
-// we are root or it is delegated to us. The agent makes one folder for the cgroups of its workers,
-// and holds a lock on it as long as there are any: one descriptor for all of them. What a dead
-// agent left is recognised by its free lock; the next agent kills and removes it when it makes its
-// own. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
+// Optional. It needs a v2 hierarchy, alone or beside v1, and root rights or a delegated cgroup. The
+// agent makes one folder below its own cgroup for the cgroups of all its workers, and holds a lock
+// on it while there are any. A free lock shows that the folder's agent is dead: the next agent then
+// kills the members and removes the folder. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
 
 #include <memory>
 #include <optional>
@@ -19,8 +18,9 @@ namespace robustrun::agent {
 
 class Cgroup {
  public:
-  // Makes robustrun-RUN.PID/RUN-RANK-ATTEMPT below our own cgroup; the outer folder keeps the RUN
-  // for which it was first made. nullopt: it cannot be made. `proc`: where procfs is.
+  // Makes robustrun-RUN.PID/RUN-RANK-ATTEMPT below the agent's cgroup. PID: the agent's. All
+  // cgroups of the agent share the outer folder; its RUN is the run for which it was first made.
+  // nullopt: it cannot be made. `proc`: where procfs is mounted.
   static std::optional<Cgroup> make(const std::string& run_id, base::Rank rank,
                                     base::Attempt attempt, const std::string& proc = "/proc");
   Cgroup(Cgroup&&) = default;
@@ -28,8 +28,8 @@ class Cgroup {
   ~Cgroup() { remove(); }
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Also removes folders that the worker made in it. A cgroup that still has members stays, and is
-  // removed later, as a dead agent's.
+  // Also removes cgroups that the worker made below it. A cgroup that still has members stays until
+  // a later agent removes it.
   void remove();
 
  private:
@@ -44,16 +44,17 @@ class Cgroup {
 // SIGKILL for all members at once; does nothing on kernels before 5.14.
 void kill_cgroup(const std::string& path);
 
-// Where a hierarchy is mounted, and a process's folder in it.
+// A process's cgroup in one hierarchy.
 struct CgroupPlace {
-  std::string mount;
-  std::string folder;
+  std::string mount;  // where the hierarchy is mounted
+  std::string folder;  // absolute path of the cgroup, below `mount`
 };
 
-// Our own place. `controller`: of a v1 hierarchy ("memory"), or empty for v2.
+// The place of this process. `controller`: of a v1 hierarchy ("memory"); empty: v2. Fails if that
+// hierarchy is not mounted.
 base::Result<CgroupPlace> own_cgroup(const std::string& controller,
                                      const std::string& proc = "/proc");
-// The place of another process; `pid`: its folder below `proc`.
+// The place of another process. `pid`: the name of its folder below `proc`.
 base::Result<CgroupPlace> cgroup_of(const std::string& pid, const std::string& controller,
                                     const std::string& proc = "/proc");
 

@@ -1,10 +1,9 @@
 #pragma once
-// Free TCP ports of this machine: one for MASTER_PORT, and a check of a given one.
+// Finds a free TCP port of this machine for MASTER_PORT, and checks a given port.
 //
-// A reserved port lies outside the kernel's ephemeral range, so no outgoing connection between the
-// reservation and the worker's bind can get it; only where too few others are left, it may be an
-// ephemeral one. It is drawn at random from many, so that two runs hardly ever draw the same. Used
-// by the agent and by the command line's pre-flight check. Linux only: /proc/sys/net/ipv4.
+// The port is drawn from outside the kernel's ephemeral range, so that no outgoing connection takes
+// it before the worker binds it. If too few such ports are left, ephemeral ports are drawn, too.
+// The draw is random, so that two runs rarely get the same port. Linux only: /proc/sys/net/ipv4.
 
 #include <sys/types.h>
 
@@ -19,15 +18,16 @@
 
 namespace robustrun::agent {
 
-// A port that nothing is bound to, on IPv4 and IPv6. kUnavailable when none was found.
+// A port that nothing is bound to, on IPv4 and IPv6; it is not kept bound. kUnavailable: none was
+// found.
 base::Result<std::uint16_t> reserve_port(base::Rng& rng);
 
-// kConflict with "port 29500 is in use by pid 123 (python3) of user x" when a server cannot be
-// started on `port`; old connections in TIME_WAIT do not count.
+// Whether a server can listen on `port`. kConflict: the port is in use; the text names the process
+// and its user, if they are visible. Old connections in TIME_WAIT do not count.
 base::Status check_port_free(std::uint16_t port);
 
-// The ports that reserve_port() draws from, ascending. The texts are those of /proc/sys/net/ipv4/
-// ip_local_port_range and ip_local_reserved_ports. Pure.
+// The ports that reserve_port() draws from, ascending. `ephemeral` and `reserved`: the texts of
+// ip_local_port_range and ip_local_reserved_ports in /proc/sys/net/ipv4. Pure.
 std::vector<std::uint16_t> candidate_ports(std::string_view ephemeral, std::string_view reserved);
 
 }  // namespace robustrun::agent

@@ -1,13 +1,13 @@
 #pragma once
-// The priority of a process that has lowered its own (python/robustrun/_boot/standby.py).
+// Restores the priority of standby workers, which lower their own priority while they import
+// (python/robustrun/_boot/standby.py).
 
 #include <sys/types.h>
 
 namespace robustrun::agent {
 
-// Gives `pid` and all its threads this process's nice value, and its session that with which a
-// session begins (autogroups in sched(7): 0, whatever the nice value of its processes). Does what
-// is permitted; says nothing of the rest.
+// Gives all threads of `pid` this process's nice value, and its session's autogroup the nice value
+// 0, with which every autogroup begins (sched(7)). Skips silently what is not permitted.
 void restore_priority(pid_t pid);
 
 }  // namespace robustrun::agent

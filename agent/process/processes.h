@@ -1,6 +1,6 @@
 #pragma once
-// How processes are started on this node: each below a shim (shim_link.h). Tests of what is done
-// with processes start none (NodeContext::processes).
+// Starts processes on this node, each below a shim (shim_link.h). Tests replace Processes by a fake
+// (NodeContext::processes).
 
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ class Processes {
       const std::function<base::Status(int control)>& order) = 0;
 };
 
-// Those of `node`: shims, or a test's.
+// These call NodeContext::processes if it is set, otherwise ShimLink.
 base::Result<std::unique_ptr<ShimLink>> start_process(NodeContext& node, const ShimOptions& options,
                                                       ShimLink::Handlers handlers);
 base::Result<std::unique_ptr<ShimLink>> adopt_process(

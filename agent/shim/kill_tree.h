@@ -1,6 +1,6 @@
 #pragma once
-// The shim's last act: kills everything that is left below it, and returns when that is gone or
-// does not die (survivor() of the result then names one such process).
+// The shim's last step: kills all processes below it. Returns when they are gone or the rest does
+// not die; survivor() of the result is then one process of the rest.
 
 #include "base/io/strays.h"
 

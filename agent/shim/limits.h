@@ -1,5 +1,5 @@
 #pragma once
-// Limits of the shim and of the agent's side of it; those of killing are in base/io/strays.h.
+// Limits of the shim and of the agent's side of it. Limits of killing are in base/io/strays.h.
 
 #include <chrono>
 #include <cstddef>
@@ -11,8 +11,8 @@ inline constexpr std::size_t kProcessorsMax = 8192;  // as the kernel's own limi
 inline constexpr std::size_t kNumaNodesMax = 1024;   // the same
 
 // shim_link
-inline constexpr std::chrono::milliseconds kStraySweepInterval{2};
+inline constexpr std::chrono::milliseconds kStraySweepInterval{2};  // after a shim was lost
 inline constexpr std::size_t kProcTextBytesMax = 4096;
-inline constexpr unsigned kStopsMax = 8;  // of one shim; beyond, it is killed
+inline constexpr unsigned kStopsMax = 8;  // a shim that was stopped more often is killed
 
 }  // namespace robustrun::agent::shim

@@ -25,12 +25,13 @@ struct AttemptPaths {
   std::string filtered_stderr;
 };
 
-// Creates the folders, including those of `ranks`. All paths are empty when `log_directory` is.
+// Creates the folders, including those of `ranks`. With an empty `log_directory` it creates nothing
+// and returns empty paths.
 base::Result<AttemptPaths> make_attempt_dirs(const std::string& log_directory,
                                              base::Attempt attempt,
                                              const std::vector<base::LocalRank>& ranks,
                                              bool compat);
-// Where one worker of the attempt writes. Empty paths for an empty `attempt_directory`. Pure.
+// The files of one worker. Empty paths for an empty `attempt_directory`. Pure.
 WorkerPaths worker_paths(const std::string& attempt_directory, base::LocalRank rank);
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
 #pragma once
-// What the process of a worker is started with and keeps from its first moment on. Plain data.
+// What the process of a worker is started with. Plain data.
 
 #include <sys/types.h>
 

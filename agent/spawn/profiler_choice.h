@@ -1,9 +1,9 @@
 #pragma once
-// Which profiler plugin NCCL would load into the workers without us: the one that
-// NCCL_PROFILER_PLUGIN names, in the environment or in NCCL's configuration files, else
-// libnccl-profiler.so, if the loader finds one (src/misc/param.cc and src/plugin/plugin_open.cc of
-// NVIDIA/nccl). NCCL has one slot for such plugins. Ours takes it, and calls the other one
-// (profiler_slot.h). Reads small files, each bounded; blocks as long as their disks do.
+// Which profiler plugin NCCL would load into the workers without robustrun: the one that
+// NCCL_PROFILER_PLUGIN names, in the environment or in NCCL's configuration files; otherwise
+// libnccl-profiler.so, if the loader finds it (src/misc/param.cc and src/plugin/plugin_open.cc of
+// NVIDIA/nccl). NCCL has one slot for profiler plugins. robustrun's plugin takes the slot and calls
+// the other plugin (profiler_slot.h). Reads small files; blocks as long as their disks do.
 
 #include <string>
 #include <string_view>
@@ -15,36 +15,36 @@ namespace robustrun::agent {
 
 struct ProfilerChoice {
   enum class Kind : unsigned char {
-    kNone,   // none, or one of ours
-    kOff,    // the user wants none
-    kKept,   // one that ours cannot load and call: `reason`; it keeps the slot
-    kNamed,  // `name`: a path, or a name as NCCL takes it
+    kNone,  // no plugin, or robustrun's own
+    kOff,  // the user has turned plugins off
+    kKept,  // the plugin keeps the slot, because ours cannot call it: `reason`
+    kNamed,  // a plugin with a `name`: a path, or a name as NCCL takes it
   };
   Kind kind = Kind::kNone;
   std::string name{};
-  std::string source{};  // for the user: what names it
+  std::string source{};  // what names the plugin, as text for the user
   std::string reason{};
 };
 
-// Where NCCL and the loader look; tests have places of their own.
+// Where NCCL and the loader look; tests use other places.
 struct ProfilerPlaces {
   std::string configuration = "/etc/nccl.conf";
   std::string loader_cache = "/etc/ld.so.cache";
   std::vector<std::string> folders = {"/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 };
 
-// `has_files`: false if the workers do not see this node's files, as in an image; only their
-// environment counts then.
+// `has_files`: whether the workers see this node's files; in an image they do not, and then only
+// their environment counts.
 [[nodiscard]] ProfilerChoice choose_profiler(const wire::WorkerTemplate& workers, bool has_files,
                                              const ProfilerPlaces& places = {});
 
-// PREFIX/lib, if the workers' interpreter is PREFIX/bin/NAME once its links are resolved: conda's
-// interpreters search it for libraries, and so does NCCL in them. Empty: no interpreter, or no such
-// file.
+// PREFIX/lib, where PREFIX/bin/NAME is the workers' interpreter without symbolic links. conda's
+// interpreters look for libraries there, and so does NCCL inside them. Empty: no interpreter, or
+// its file does not exist.
 [[nodiscard]] std::string interpreters_libraries(const wire::WorkerTemplate& workers);
 
-// Whether a value of NCCL_PROFILER_PLUGIN leaves the slot to us: it is empty, or our own plugin's
-// path. Pure.
+// Whether a value of NCCL_PROFILER_PLUGIN leaves the slot to robustrun: it is empty, or the path of
+// robustrun's own plugin. Pure.
 [[nodiscard]] bool leaves_the_slot(std::string_view value);
 
 // The value of a variable in the text of a configuration file as NCCL reads it; empty: not there.

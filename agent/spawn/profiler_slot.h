@@ -1,13 +1,14 @@
 #pragma once
-// NCCL has one slot for a profiler plugin. Where NCCL would load another plugin (profiler_choice.h;
-// clusters with NVIDIA's Inspector), ours takes the slot and calls the other one (tracer/nccl/
-// behind.h), if the other one can be loaded here: a helper process (`robustrun agent --try-plugin`)
-// loads it as NCCL would and prints the versions of the interface that it has. A trial that fails
-// takes the slot from the plugin only if the plugin can work in no worker either; if it might work
-// there (a library that it needs is found only later, say), it keeps the slot.
+// Decides which plugin gets NCCL's one slot for a profiler plugin. If NCCL would load another
+// plugin (profiler_choice.h), for example NVIDIA's Inspector, a trial decides: a helper process
+// (`robustrun agent --try-plugin`) loads that plugin as NCCL would, and prints which versions of
+// NCCL's interface the plugin has. If the trial succeeds, robustrun's plugin takes the slot and
+// calls the other one (tracer/nccl/behind.h). If it fails and the other plugin cannot work in any
+// worker, robustrun's plugin takes the slot alone. If the other plugin might still work in a
+// worker, it keeps the slot: a library that it needs may be found only there.
 //
-// Owned by the Preparation, on the agent's loop. A plugin is tried once, whatever the attempt,
-// unless the trial may end differently the next time.
+// Owned by the Preparation, on the agent's loop. Later attempts do not repeat the trial of a
+// plugin, unless its outcome may change (is_settled()).
 
 #include <functional>
 #include <memory>
@@ -22,26 +23,29 @@
 
 namespace robustrun::agent {
 
-// The whole work of the helper: returns what it prints. Runs the plugin's constructors. `folder`:
-// where a name without a slash is also looked for (interpreters_libraries()).
+// The work of the helper process: returns the text that it prints. Runs the plugin's constructors.
+// `folder`: a name without a slash is looked for there, too (interpreters_libraries()).
 [[nodiscard]] std::string try_plugin(const std::string& name, const std::string& folder = {});
 
-// Whether words of dlopen() for `candidate` say that this very file is missing or no library for
-// this machine. Not so: what it needs is missing or too old. Pure.
+// Whether dlopen()'s error text `words` says that the file `candidate` itself is missing or is no
+// library for this machine. False: for example, another library that it needs is missing. Pure.
 [[nodiscard]] bool is_about_the_file(std::string_view words, std::string_view candidate);
 
-// The machine that a library is built for ("aarch64"), from the first bytes of its file, if that is
-// not this one; empty: this one, or no library. The loader calls such a file missing. Pure.
+// The architecture of a library that is built for another one than this machine's ("aarch64");
+// empty for other files. `bytes`: the beginning of the file, 20 bytes or more. For an error
+// message: the loader calls such a file missing. Pure.
 [[nodiscard]] std::string other_machine(std::string_view bytes);
 
-// False: the helper could not be started, was killed, or did not end in time. Pure.
+// Whether another trial would end the same way. False: the helper could not be started, was killed,
+// or did not end in time. Pure.
 [[nodiscard]] bool is_settled(const base::Result<std::string>& answer);
 
-// Parses what the helper printed, or says why it printed nothing. Pure.
+// The share that follows from the helper's output, or from its failure. Pure.
 [[nodiscard]] ProfilerShare read_plugin(const base::Result<std::string>& answer);
 
-// The versions that our plugin shows to NCCL, beside one that has `theirs` (1 to 9 each): the same
-// as far as ours has them, and those below its oldest, in which ours works alone. Pure.
+// The versions of NCCL's interface that our plugin shows to NCCL if it calls a plugin with the
+// versions `theirs` (1 to 9 each): those that both have, and those older than all of `theirs`, in
+// which ours works alone. Empty if `theirs` is. Pure.
 [[nodiscard]] std::string versions_to_show(const std::vector<int>& theirs);
 
 class ProfilerSlot {
@@ -57,7 +61,7 @@ class ProfilerSlot {
   void keep_out(const ProfilerChoice& choice);
 
   NodeContext& node_;
-  std::string tried_;  // ProfilerChoice::source of NodeContext::profiler, if that is settled
+  std::string tried_;  // `source` of the choice behind NodeContext::profiler; empty: not settled
   std::function<void()> go_;
   std::unique_ptr<AskedProgram> asked_;
 };

@@ -1,10 +1,10 @@
 #pragma once
-// Whether a standby worker may become the worker that is wanted now, and which changes it needs for
-// that. Pure but for changed_path().
+// Whether a standby worker can become a wanted worker, and how its environment must change. Pure,
+// except changed_path().
 //
-// A process keeps what it was started with, so all of that is compared. Only the variables below
-// may differ: those that depend on the attempt. If a module that was imported beforehand has read
-// one of them, it must not differ either, because the module may have kept the value.
+// A process keeps what it was started with, so the two launch specs must be equal, except for the
+// variables that depend on the attempt (kAttemptVariables). A variable that an imported module has
+// read must be equal, too, because the module may have kept the value.
 
 #include <array>
 #include <cstdint>
@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "NCCL_RAS_ADDR",
 };
 
-// The launch spec of a standby that can become a worker like `worker`. Variables that name files of
-// one worker alone are empty in it: the worker that runs now still uses those files.
+// The launch spec of a standby that can replace `worker`. Variables that name files of one worker
+// are empty in it, because the worker that runs now still uses those files.
 LaunchSpec standby_launch_spec(LaunchSpec worker);
 
 // The environment of `wanted` as changes to that of `standby`: NAME=VALUE sets, a bare NAME unsets.
@@ -46,27 +46,27 @@ LaunchSpec standby_launch_spec(LaunchSpec worker);
 base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read);
 
-// The environment of `standby` as changes to that of `made`, a template from which it is to be
-// forked; as become(), but LOCAL_RANK may differ, too.
+// The environment of `standby` as changes to that of the template `made`, from which the standby is
+// to be forked. As become(), but LOCAL_RANK may differ, too.
 base::Result<std::vector<std::string>> fork_changes(const LaunchSpec& made,
                                                     const LaunchSpec& standby,
                                                     const std::vector<std::string>& read);
 
-// Whether a standby may wait for the place of `worker`. False if the worker inherits the
-// streams of robustrun: what imports print would appear there at any time.
+// Whether `worker` may have a standby. False if it inherits robustrun's own streams: the output of
+// the standby's imports would appear there at any time.
 bool may_wait(const LaunchSpec& worker);
 
 // What a standby reports when it is ready (docs/formats/standby.md).
 struct Ready {
-  std::uint64_t memory_kb = 0;  // its share of memory, after its imports
+  std::uint64_t memory_kb = 0;  // its own part of memory, after its imports
   std::vector<std::string> read;  // variables that its imports have read
-  std::string refusal;  // not empty: why it cannot replace a fresh start
-  std::string unforkable;  // of a template; not empty: why no standby can be forked from it
-  // Not empty: what is different here from where its list of imports was made. Then nothing was
-  // imported, and it must not be used.
+  std::string refusal;  // not empty: why it must not be used
+  std::string unforkable;  // of a template: not empty: why no standby can be forked from it
+  // Not empty: how this node differs from the node where the list of modules was made. It has then
+  // imported nothing and must not be used.
   std::string differs;
-  // Of one place that its imports come from (interpreter, pyvenv.cfg, a site-packages folder, the
-  // script), taken before it imports.
+  // The state, before the imports, of one file or folder that they come from (interpreter,
+  // pyvenv.cfg, a site-packages folder, the script).
   struct Stamp {
     std::string path;
     std::uint64_t inode = 0;
@@ -78,12 +78,12 @@ struct Ready {
 // kCorrupt: malformed.
 base::Result<Ready> parse_ready(std::string_view message);
 // The first path whose stamp has changed; empty: none. `root`: where the agent sees the workers'
-// root folder; empty: it is the agent's own. Blocks as long as the disk does.
+// root folder; empty: both have the same. Blocks as long as the disk does.
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
 // Whether `count` standbys of `memory_kb` each take together at most 1 / kStandbyMemoryShare of the
 // memory that would be available without any. One of them existed when `available_kb` was measured,
-// so its memory is added. False if either is 0 (unknown).
+// so its memory is added. False if `memory_kb` or `available_kb` is 0 (unknown).
 bool fits(std::uint64_t memory_kb, std::size_t count, std::uint64_t available_kb);
 // MemAvailable of /proc/meminfo's text; 0: missing.
 std::uint64_t available_kb(std::string_view meminfo);

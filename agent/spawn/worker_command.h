@@ -15,13 +15,14 @@ namespace robustrun::agent {
 
 struct WorkerCommand {
   std::vector<std::string> argv;  // argv[0] without '/' is searched in PATH by the shim
-  std::vector<std::string> environment;  // NAME=VALUE, complete; ours replace the caller's
+  std::vector<std::string> environment;  // NAME=VALUE, complete; robustrun's replace the caller's
   std::vector<std::string> notices;  // for the log; only local rank 0's command has any
 };
 
-// `cpus`: processors that this node's workers share (omp=auto; usable_cpus()). With injection the
-// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…`. kInvalidArgument when
-// --virtual-local-rank finds no entry of CUDA_VISIBLE_DEVICES for this rank.
+// `cpus`: processors that this node's workers share (usable_cpus()), for --omp=auto. If
+// `workers.python_path` is set, the interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM
+// ARGS…`. kInvalidArgument: with --virtual-local-rank, CUDA_VISIBLE_DEVICES has no entry for this
+// rank.
 base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& workers,
                                                 const wire::StartWorkers& start,
                                                 const wire::WorkerSlot& slot,

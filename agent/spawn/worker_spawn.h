@@ -1,6 +1,6 @@
 #pragma once
-// How one worker of an order is started on this node, as far as that is known beforehand. Serves to
-// start the worker itself, and to make a standby worker that can later start in its place.
+// Plans how one worker of an order is started on this node. Used to start the worker itself, and to
+// make a standby worker that can later replace it.
 
 #include <string>
 
@@ -18,8 +18,8 @@ namespace robustrun::agent {
 [[nodiscard]] std::string worker_stem(const NodeContext& node, base::Rank rank,
                                       base::Attempt attempt);
 
-// The files that the worker is told of; none is created here. `error_file`, `ras_address`: empty
-// for none.
+// The files that the worker is told of; creates none of them. `error_file`, `ras_address`: may be
+// empty.
 [[nodiscard]] WorkerFiles worker_files(const NodeContext& node, base::Rank rank,
                                        base::Attempt attempt, std::string error_file,
                                        std::string ras_address);
@@ -38,7 +38,7 @@ struct PlannedSpawn {
 // Errors: those of make_worker_command().
 [[nodiscard]] base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan);
 
-// Bindings of `count` workers, by local rank; empty where none are asked for. Errors: those of
+// Bindings of `count` workers; empty if the template asks for none. Errors: those of
 // plan_numa_binding().
 [[nodiscard]] base::Result<NumaPlan> plan_bindings(const wire::WorkerTemplate& workers,
                                                    std::size_t count);

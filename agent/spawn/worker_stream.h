@@ -1,6 +1,6 @@
 #pragma once
-// Where one stream of one worker goes: its pump, if it is captured, and the descriptor for its
-// process. Used on the agent's loop.
+// Opens one stream of one worker: its pump, if the agent captures the stream, and the descriptor
+// for the worker's process. Used on the agent's loop.
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,6 @@
 
 namespace robustrun::agent {
 
-// Whether the agent reads the stream.
 bool is_captured(wire::StreamRoute route);
 
 struct WorkerStreamPlan {
@@ -23,15 +22,15 @@ struct WorkerStreamPlan {
   const AttemptPaths& attempt_paths;
   const WorkerPaths& paths;
   bool is_stderr = false;
-  std::function<void()> on_finished;  // as in LogPump; not called when nothing is captured
-  base::Fd source{};  // read end of a running process's pipe; invalid: a pipe is made
+  std::function<void()> on_finished;  // as in LogPump; not called if not captured
+  base::Fd source{};  // read end of an existing pipe; invalid: a pipe is made
   std::function<void(std::string_view)> on_bytes{};  // as in LogPump
 };
 
 struct WorkerStream {
   std::unique_ptr<LogPump> pump;  // null: not captured
-  base::Fd write_end;             // for the shim; closed after the start
-  int fd = -1;                    // what the shim gets, as in ShimOptions
+  base::Fd write_end;             // to be closed after the start; invalid: none
+  int fd = -1;                    // descriptor for ShimOptions
 };
 
 // `node` outlives the pump.

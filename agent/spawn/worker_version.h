@@ -1,5 +1,5 @@
 #pragma once
-// How another version of the run changes this node's workers (`robustrun update`).
+// Applies another version of the run (`robustrun update`) to this node's workers.
 
 #include <optional>
 
@@ -10,21 +10,21 @@
 
 namespace robustrun::agent {
 
-// The template with the version's replacements. Pure.
+// `workers` with the version's program, arguments and variables. Pure.
 [[nodiscard]] wire::WorkerTemplate with_version(wire::WorkerTemplate workers,
                                                 const wire::WorkerVersion& version);
 
-// The template that workers of `version` (none: as the run was started) are started with here, with
-// the snapshot of their dependencies in front of their own packages. Pure.
+// The template with which workers of `version` start here (nullopt: of the version with which the
+// run began). A snapshot's packages come before the workers' own. Pure.
 [[nodiscard]] wire::WorkerTemplate workers_of(const NodeContext& node,
                                               const std::optional<wire::WorkerVersion>& version);
 
-// Whether this machine sees the version's code exactly as it was when it was handed in. Reads and
-// hashes all of it: blocks.
+// Fails if this machine does not see the version's code exactly as it was handed in. Reads and
+// hashes all of the code: blocks.
 [[nodiscard]] base::Status check_version(const wire::WorkerVersion& version);
 
-// Whether workers of `version` (none: as the run was started) can be started here, judging by code
-// and program (check_program.h, with `home`). `own_command`: as in NodeContext. Blocks.
+// Fails if workers of `version` cannot start here: check_version() or check_program() fails, or
+// `own_command` (NodeContext) forbids another version (kPermission). Blocks.
 [[nodiscard]] base::Status check_start(const wire::WorkerTemplate& workers,
                                        const std::optional<wire::WorkerVersion>& version,
                                        bool own_command, const WorkerHome& home = {});

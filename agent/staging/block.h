@@ -1,5 +1,5 @@
 #pragma once
-// A block on its way between parts of the agent, and the interface of parts that have blocks.
+// A block in memory, and the interface of the agent's parts that have blocks.
 
 #include <cstdint>
 #include <functional>
@@ -25,12 +25,14 @@ using BlockAnswered = std::function<void(SharedBlock)>;
   return std::make_shared<const Block>(Block{std::move(bytes), sum});
 }
 
-// A part of this node that has, or can get, the blocks of some blobs. Used on the loop, which it
-// never blocks.
+// A part of this node that has, or can get, the blocks of some blobs (bootstrap/store/blob.h). Used
+// on the loop, which it never blocks.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // False: the blob is unknown here, perhaps not yet, and `answer` is not called.
+  // `scope`: where the source may look for the block (wire/bulk/block_exchange.h). True: `answer`
+  // is called, perhaps before this returns, unless the source ends first. False: the blob is not
+  // known here, at least not yet.
   virtual bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) = 0;
 };
 

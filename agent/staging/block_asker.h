@@ -2,9 +2,9 @@
 // Fetches blocks from peers. bootstrap/store/block_tree.h says which peers to ask, and
 // bootstrap/store/fetch_plan.h when to ask another peer as well.
 //
-// Owned by BlockPeers, on the agent's loop. A block counts if its bytes match the checksum that
-// came with it, which was computed by the first node that read the block. So a block that was
-// corrupted on the way is fetched again elsewhere; corruption at its origin goes unnoticed.
+// Owned by BlockPeers, on the agent's loop. A received block must match the checksum that its
+// sender computed. So a block that was corrupted on the way is fetched again from another peer;
+// corruption at the sender goes unnoticed.
 
 #include <cstdint>
 #include <map>
@@ -27,8 +27,8 @@ namespace robustrun::agent {
 
 struct BlockTraffic {
   std::uint64_t blocks = 0;  // received from peers
-  std::uint64_t hedged = 0;  // second and third requests for a block
-  std::uint64_t failed = 0;  // requests that a peer did not answer
+  std::uint64_t hedged = 0;  // requests while an earlier one for the same block was open
+  std::uint64_t failed = 0;  // requests that failed or were given up
   std::uint64_t corrupt = 0;  // blocks whose bytes did not match their checksum
 };
 
@@ -39,15 +39,16 @@ class BlockAsker : public std::enable_shared_from_this<BlockAsker> {
  public:
   explicit BlockAsker(NodeContext& node) : node_(node) {}
 
-  // Sets our identity. Without it, or without a list, no peer is asked.
+  // Sets the run's id and keys, with which this node connects. No peer is asked before use() and
+  // know() were called.
   void use(std::string run_id, wire::SharedBulkKeys keys);
+  // Sets the list of peers.
   void know(const wire::BlockPeers& list);
-  // Asks the peers before this node in the tree; if there are none, the first other nodes, which
-  // have the block if this node joined late. Waits for the list where one is expected
+  // Asks the peers before this node in the block's tree. If there are none, asks the first other
+  // nodes, which have the block if this node joined late. Waits for know() if a list will come
   // (WorkerTemplate::share_blocks).
   void ask(const wire::BlockName& name, BlockAnswered answer);
-  // Asks all peers, `first` before the others, for a block that they have without asking their
-  // peers.
+  // Asks all peers, `first` before the others, for a block that they have or can read themselves.
   void ask_all(const wire::BlockName& name, base::NodeId first, BlockAnswered answer);
   [[nodiscard]] const BlockTraffic& traffic() const { return traffic_; }
   // The last call: nothing is answered any more.

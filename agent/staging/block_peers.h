@@ -1,10 +1,10 @@
 #pragma once
-// This node's part in sharing blocks between nodes: it asks peers for what it needs, and gives them
-// what its sources have. So each block leaves the shared storage once per run
+// This node's part in sharing blocks between nodes: it asks peers for blocks, and gives peers the
+// blocks of its sources. So each block is read from the shared storage once per run
 // (bootstrap/store/block_tree.h).
 //
-// Owned by the NodeAgent, on its loop; never blocks it. Threads are made when blocks are first
-// wanted.
+// Owned by the NodeAgent, on its loop, which it never blocks. Threads are made when blocks are
+// first requested.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,7 @@ class BlockPeers {
   BlockPeers(const BlockPeers&) = delete;
   BlockPeers& operator=(const BlockPeers&) = delete;
 
-  // Answers and asks through the listener of `copies`. Call before that opens.
+  // Shares the listener of `copies`, and its keys. To be called before the listener opens.
   void use_listener_of(PeerCopies& copies) {
     copies.share_listener(
         {[this](std::string run_id, wire::SharedBulkKeys keys) {
@@ -46,8 +46,8 @@ class BlockPeers {
     if (on_known_) on_known_();
     return true;
   }
-  // Calls `on_known` when the list of nodes has arrived, at once if it is here. A later call
-  // replaces the function; an empty one removes it.
+  // Calls `on_known` whenever a list of nodes arrives, and at once if one has arrived. A later call
+  // replaces the function; an empty function removes it.
   void when_known(std::function<void()> on_known) {
     on_known_ = std::move(on_known);
     if (is_known_ && on_known_) on_known_();

@@ -2,9 +2,8 @@
 // Answers peers that ask for blocks (docs/formats/bulk.md).
 //
 // Owned by BlockPeers, on the agent's loop. If a source still has to get a block, the peer is told
-// at intervals that it is coming. Between questions, and while a source gets a block, a peer
-// occupies no thread. A peer that sends its question or takes its block slowly occupies one of
-// kBlockServeThreads meanwhile, for at most kQuestionMax or kUploadMax.
+// at intervals that the block is coming. A peer occupies one of kBlockServeThreads while it sends a
+// question (at most kQuestionMax) or takes a block (at most kUploadMax), and no thread otherwise.
 
 #include <cstdint>
 #include <list>
@@ -27,12 +26,12 @@ class BlockServer : public std::enable_shared_from_this<BlockServer> {
  public:
   explicit BlockServer(NodeContext& node) : node_(node), tick_(node.executor) {}
 
-  // `connection` asks for blocks; its request was read.
+  // Serves a peer that asks for blocks. The bulk request of `connection` has been read.
   void take(wire::BulkConnection connection);
   // Each source outlives the server or is removed.
   void add(BlockSource& source) { sources_.push_back(&source); }
   void remove(BlockSource& source) { std::erase(sources_, &source); }
-  // Bytes per second to all peers together; none: no limit.
+  // `rate`: bytes per second, to all peers together; nullopt or 0: no limit.
   void limit(std::optional<std::uint64_t> rate);
   [[nodiscard]] std::uint64_t blocks_sent() const { return blocks_sent_; }
   // The last call.

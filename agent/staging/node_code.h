@@ -1,9 +1,9 @@
 #pragma once
-// The code that the run was started with (--sync-code), brought to this node before its workers
-// start. Its pack comes block by block from peers and, for blocks that no peer has yet, from the
-// supervisor; then it is unpacked into the cache (bootstrap/store/code_store.h).
+// Brings the run's code (--sync-code) to this node before workers start. The code comes as one
+// file, the pack, block by block: from peers or, if no peer has the block, from the supervisor. The
+// pack is then unpacked into the cache (bootstrap/store/code_store.h).
 //
-// Owned by StageFiles, on the agent's loop. Begins as soon as the run is known here.
+// Owned by StageFiles, on the agent's loop, which begins it as soon as the run is known here.
 
 #include <cstdint>
 #include <deque>
@@ -26,12 +26,11 @@ class NodeCode : public std::enable_shared_from_this<NodeCode> {
   explicit NodeCode(StageContext context)
       : context_(context), code_(context.node.workers.code), ask_again_(context.node.executor) {}
 
-  // The source from which peers are answered; null if the run brings no code. To be called before
-  // begin().
+  // The source for peers' requests; null if the run brings no code. To be called before begin().
   [[nodiscard]] StagedFile* pack();
   void begin();
-  // Calls `go` when the code is here or not available; at once if the run brings no code. A later
-  // call replaces `go`. After an error the next call tries again.
+  // Calls `go` when the code is here or cannot be brought; at once if it is here already or the run
+  // brings none. A later call replaces `go`. After an error the next call tries again.
   void begin_attempt(std::function<void(base::Status)> go);
   // True: `message` was handled here.
   bool take(const wire::Message& message);

@@ -1,10 +1,11 @@
 #pragma once
-// Files that every node gets a copy of before its workers start (--stage). One node reads each file
-// from its origin, block by block, and the nodes pass the blocks on (agent/staging/block_peers.h).
-// The code of the run is brought in the same way (node_code.h).
+// Copies files to every node before its workers start (--stage). Each block of a file is read from
+// the file's own place by one node, and the nodes pass it on (agent/staging/block_peers.h). Also
+// brings the run's code (node_code.h).
 //
-// Owned by the NodeAgent, on its loop. Begins as soon as the run is known here. The copies lie in
-// the cache's block store; workers find them through links in a folder of the run.
+// Owned by the NodeAgent, on its loop. The constructor begins, as soon as the run is known here.
+// The copies lie in the cache's block store; workers find them through links in a folder of the
+// run.
 
 #include <functional>
 #include <memory>
@@ -26,10 +27,11 @@ class StageFiles {
   StageFiles(const StageFiles&) = delete;
   StageFiles& operator=(const StageFiles&) = delete;
 
-  // Calls `go` when all files are here, or one is not available; at once if there are none. A later
-  // call replaces `go`.
+  // Calls `go` when all files are here, or with the first error when none is under way any more; at
+  // once if there are no files. A later call replaces `go`. After an error the next call tries
+  // again.
   void begin_attempt(std::function<void(base::Status)> go);
-  // The same only for the code, which an attempt waits for first.
+  // The same for the code alone, for which an attempt waits first (NodeCode::begin_attempt()).
   void begin_code(std::function<void(base::Status)> go);
   // True: `message` was handled here.
   bool take(const wire::Message& message);

@@ -1,12 +1,12 @@
 #pragma once
 // Brings one file into this node's block store. Each block is taken from the first of these that
-// has it: the store, peers, the file itself, or, if this node cannot read the file, a node that
-// can. A StagedOrigin takes the place of the file.
+// has it: the store, peers, the file itself or, if this node cannot read the file, a node that can.
+// A StagedOrigin takes the place of the file.
 //
 // Owned by StageFiles, NodeCode or SnapshotExchange, on the agent's loop. Without a StagedOrigin
-// the nodes first learn which blob the file is. For this they form a tree, ordered by a hash of the
-// file's name (bootstrap/store/block_tree.h): the first node reads the file, and the others learn
-// the blob from nodes before them.
+// the nodes must first learn the file's blob, that is its key and length (bootstrap/store/blob.h).
+// They form a tree by a hash of the file's name (bootstrap/store/block_tree.h): the first node
+// reads the file, and the others learn the blob from nodes before them.
 
 #include <chrono>
 #include <cstdint>
@@ -29,21 +29,22 @@
 
 namespace robustrun::agent {
 
+// Used by all files of one owner.
 struct StageContext {
   NodeContext& node;
   BlockAsker& asker;
   base::BlockingPool& origin;  // reads the files themselves
-  base::BlockingPool& store;
+  base::BlockingPool& store;  // reads and writes the block store
 };
 
-// An origin for the blocks that no peer has, in place of a file that nodes can read.
+// Gives the blocks that no peer has, in place of a file that nodes can read.
 struct StagedOrigin {
   bootstrap::Blob blob;
   // Calls its argument once, on the loop.
   std::function<void(std::uint64_t block, std::function<void(base::Result<SharedBlock>)>)> read;
 };
 
-struct StagedFrom {  // numbers of blocks, by where they came from
+struct StagedFrom {  // counts of blocks, by where they came from
   std::uint64_t store = 0;
   std::uint64_t peers = 0;
   std::uint64_t file = 0;  // read here, or from the StagedOrigin
@@ -56,8 +57,8 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   // With an `origin`, `path` is only a name for peers and for log lines.
   StagedFile(StageContext context, std::string path, std::optional<StagedOrigin> origin = {});
 
-  // Call once, and again after a failure. `done`: all of the file is in the store and checked, or
-  // will never be.
+  // To be called once, and again after a failure. Calls `done` once: when the whole file is in the
+  // store and checked, or with an error.
   void begin(Done done);
   // Path of the file in the store, complete once `done` was called without an error.
   [[nodiscard]] std::string data_path() const {
@@ -73,9 +74,9 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   enum class Stage : std::uint8_t { kMissing, kSought, kHere };
   struct Part {
     Stage stage = Stage::kMissing;
-    bool is_stored = false;  // it has a checksum; reading will show whether it is whole
+    bool is_stored = false;  // the store has it, but it was not read and checked yet
   };
-  // The description of the blob.
+  // These learn the blob and its reader (`about_`).
   void describe();
   void describe_from_file(std::function<void()> otherwise);
   void describe_from_peers();
@@ -83,7 +84,7 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   void be_described(bootstrap::StagedAbout about);
   void get_description(wire::BlockScope scope, BlockAnswered answer);
   void open_store();
-  // Its blocks.
+  // These bring the blocks.
   void go_on();
   void seek(std::uint64_t block);
   void seek_in_store(std::uint64_t block);
@@ -119,7 +120,7 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   std::shared_ptr<bootstrap::BlockStore> store_;
   std::vector<Part> parts_;
   std::map<std::uint64_t, std::vector<BlockAnswered>> waiting_;
-  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // numbers of blocks
+  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // number of a block, and two counts
   StagedFrom from_;
   Done done_;
   // The pools are shared with other files, so the numbers start at different points.

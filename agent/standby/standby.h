@@ -1,11 +1,10 @@
 #pragma once
-// One standby worker: an interpreter below its shim that has imported what the job's workers
-// import, and waits to be told which worker it becomes. It is started anew, or forked from a
-// template (standby_template.h).
+// One standby worker: an interpreter below its shim that has imported the job's modules and waits
+// to become a worker. It is a new interpreter, or forked from a template (standby_template.h).
 //
 // Owned by the StandbySet until it is taken, on the agent's loop. Life: start() → `on_ready` once
-// it waits → take(), or kill() and `on_gone`. on_gone comes whatever ends the standby, but not
-// after take().
+// it waits → take(), or kill() and `on_gone`. `on_gone` comes after every end of the standby, but
+// not after take().
 
 #include <functional>
 #include <memory>
@@ -27,11 +26,11 @@ namespace robustrun::agent {
 class Standby {
  public:
   struct Plan {
-    LaunchSpec spawn;              // as of standby_launch_spec()
-    std::string modules;      // file that lists its imports
-    std::string stem;         // of its socket's name
-    base::Rank rank;          // of the worker that it can become
-    std::uint64_t serial = 0; // for its cgroup's name
+    LaunchSpec spawn;  // from standby_launch_spec()
+    std::string modules;  // file that lists the modules to import
+    std::string stem;  // of its socket's path
+    base::Rank rank;  // of the worker that it can become
+    std::uint64_t serial = 0;  // for its cgroup's name
     // The template that the standby is forked from, with `changes` to its environment
     // (fork_changes()); it must be ready. Null: a new interpreter is started.
     StandbyTemplate* made = nullptr;
@@ -39,7 +38,7 @@ class Standby {
   };
   struct Handlers {
     std::function<void(const Ready&)> on_ready;
-    std::function<void()> on_gone;  // nothing is left of it
+    std::function<void()> on_gone;  // none of its processes is left
   };
   // The running process that becomes a worker, with everything it owns. `socket` is kept as long as
   // the worker.
@@ -52,15 +51,15 @@ class Standby {
   };
   static base::Result<std::unique_ptr<Standby>> start(NodeContext& node, Plan plan,
                                                       Handlers handlers);
-  // It waits, and a moment ago it was neither dead nor stopped.
+  // Whether it waits to become a worker, and was neither dead nor stopped a moment ago.
   [[nodiscard]] bool is_ready() const;
   [[nodiscard]] const Ready& ready() const { return *ready_; }
   [[nodiscard]] const LaunchSpec& spawn() const { return plan_.spawn; }
-  // Only when is_ready(). `changes`: as of become(). The user's program begins at the loop's next
-  // turn; this object may be destroyed before.
+  // Makes the standby a worker. Only if is_ready(). `changes`: from become(). The user's program
+  // begins no sooner than at the loop's next turn; this object may be destroyed before.
   Taken take(const std::vector<std::string>& changes);
   void kill();
-  // A restart waits for it: its imports get normal priority.
+  // Gives its imports normal priority, because a restart waits for them.
   void hurry();
 
  private:
@@ -76,7 +75,7 @@ class Standby {
   Handlers handlers_;
   base::Timer patience_;
   std::unique_ptr<base::RequestSocket> socket_;
-  base::RequestSocket::Reply order_;  // answers the standby's request for work
+  base::RequestSocket::Reply order_;  // the answer that makes the standby a worker
   std::optional<Cgroup> cgroup_;
   base::Fd out_, err_;
   std::optional<Ready> ready_;
@@ -84,7 +83,7 @@ class Standby {
   pid_t pid_ = 0;
 };
 
-// The options for such a process, without cgroup, stdout and stderr.
+// The shim's options for a process as in `spawn`, without cgroup, stdout and stderr.
 ShimOptions shim_options(const NodeContext& node, const LaunchSpec& spawn);
 
 }  // namespace robustrun::agent

@@ -1,11 +1,10 @@
 #pragma once
 // A server of torch's TCPStore protocol: the store at MASTER_ADDR:MASTER_PORT through which ranks
-// find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
-// neither authentication nor encryption: processes of other users on this machine are refused, and
-// so are other machines than those of the run, if all of these are known; connections and memory
-// are bounded.
+// find each other. An agent serves it, as under torchrun (docs/compat.md, L4).
 //
-// To be used on the loop of its executor.
+// The protocol has neither authentication nor encryption. So the store refuses processes of other
+// users on this machine and, if the addresses of all nodes are known, all other machines.
+// Connections and memory are bounded. Used on the loop of `executor`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -21,10 +20,10 @@ namespace robustrun::agent {
 
 class Store {
  public:
-  // Numeric addresses without zones, besides those of this machine, whose connections are accepted;
-  // nullopt: all.
+  // Numeric addresses without zones from which connections are accepted, besides this machine's;
+  // nullopt: from all.
   using Clients = std::optional<std::set<std::string>>;
-  // A client of torch sent a query that this server does not know.
+  // Called when a client of torch sent a query that this server does not know; `what` names it.
   using OnUnknown = std::function<void(const std::string& what)>;
 
   // Listens on `port` of all addresses; clients that come before serve() wait. kConflict: the port
@@ -33,7 +32,7 @@ class Store {
                                                      std::uint16_t port, OnUnknown on_unknown = {});
   // Closes all connections.
   virtual ~Store() = default;
-  virtual void serve(Clients clients) = 0;
+  virtual void serve(Clients clients) = 0;  // begins to answer
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The keys and values of a store, and the clients that wait for keys: what torch's TCPStore does
-// (TCPStoreLibUvBackend.cpp), without its sockets. Pure; on one thread.
+// The keys and values of a store, and the clients that wait for keys: torch's TCPStore
+// (TCPStoreLibUvBackend.cpp) without its sockets. Pure; on one thread.
 
 #include <cstdint>
 #include <deque>
@@ -25,18 +25,19 @@ class StoreKeys {
   explicit StoreKeys(Wake wake, std::size_t bytes_max = kStoreBytesMax)
       : wake_(std::move(wake)), bytes_max_(bytes_max) {}
 
-  // kLimit from any of these: the store has no room for it, and nothing was changed.
+  // kLimit from any of the next five: the store has no room left, and nothing was changed.
   base::Status set(std::string_view key, std::string_view value);
   base::Status append(std::string_view key, std::string_view value);
-  // Sets `value` if the key's value is `expected`; a missing key counts as empty. Returns the value
-  // after that, or `expected` if the key is still missing.
+  // Sets `value` if the key's value is `expected`; a missing key counts as empty. Returns the key's
+  // value afterwards, or `expected` if the key is still missing.
   base::Result<std::string> compare_set(std::string_view key, std::string_view expected,
                                         std::string_view value);
-  // Values of counters are decimal text. kCorrupt: the value is no number.
+  // Adds to a counter, whose value is decimal text; returns the sum. kCorrupt: the value is no
+  // number.
   base::Result<std::int64_t> add(std::string_view key, std::int64_t amount);
   base::Status push(std::string_view queue, std::string_view value);
 
-  // Empty if there is no such key.
+  // Empty if there is no such key. The view is valid until the next change.
   [[nodiscard]] std::string_view get(std::string_view key) const;
   // The oldest value of the queue; nullopt: it is empty.
   std::optional<std::string> pop(std::string_view queue);
@@ -46,13 +47,13 @@ class StoreKeys {
   // Calls `visit` with every key, in no order.
   void for_each_key(const std::function<void(std::string_view key)>& visit) const;
 
-  // Whether all keys have a value, or are queues with one.
+  // Whether each key has a value or is a queue that is not empty.
   [[nodiscard]] bool has_all(const std::vector<std::string_view>& keys) const;
-  // True if has_all(). Otherwise `client` is woken once they have. A client has one wait at a time:
-  // an earlier one is forgotten.
+  // True if has_all(). Otherwise `client` is woken once each missing key has come. Replaces an
+  // earlier wait of `client`. kLimit: too many keys are waited for.
   base::Result<bool> wait(Client client, const std::vector<std::string_view>& keys);
-  // Counts one more client at the barrier `key`. True if `clients` have come: all others are woken.
-  // Otherwise `client` waits for them.
+  // Counts one more client at the barrier `key`. True if `clients` have come; the others are then
+  // woken. Otherwise `client` waits. Errors: those of add() and wait().
   base::Result<bool> arrive(Client client, std::string_view key, std::int64_t clients);
   void forget_wait(Client client);
 
@@ -84,7 +85,7 @@ class StoreKeys {
   const std::size_t bytes_max_;
   Map<std::string> values_;
   Map<std::deque<std::string>> queues_;
-  Map<std::vector<Client>> waiting_;  // for a key
+  Map<std::vector<Client>> waiting_;  // by key
   std::unordered_map<Client, Wait> waits_;
   std::size_t wait_keys_ = 0;  // of all waits
   std::size_t bytes_ = 0;

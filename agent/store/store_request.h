@@ -2,9 +2,9 @@
 // Requests of torch's TCPStore clients, as bytes: torch/csrc/distributed/c10d/TCPStoreBackend.hpp
 // (numbers of the queries) and TCPStore.cpp (their fields), PyTorch 2.2 to 2.14. Pure.
 //
-// A request is one byte, the query, and its fields without framing. Numbers are little-endian (the
-// host's order, in torch). A string is a u64 length and its bytes; several are a u64 count and the
-// strings. Input comes from the network and counts as hostile.
+// A request is one byte, the query, followed by its fields without framing. Numbers are
+// little-endian (in torch: in the host's order). A string is a u64 length and its bytes; several
+// strings are a u64 count and the strings. The input comes from the network and is not trusted.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kStoreMagic = 0x3C85F7CE;
 
 struct StoreRequest {
   StoreQuery query = StoreQuery::kPing;
-  // Views of the parsed bytes.
+  // Views into the parsed bytes.
   std::vector<std::string_view> keys{};
   std::vector<std::string_view> values{};
   std::int64_t number = 0;
@@ -50,7 +50,7 @@ struct StoreRequest {
 
 struct StoreParse {
   std::optional<StoreRequest> request{};
-  // With a request: its length. Without: the request is not complete before this many bytes.
+  // The length of `request`; without a request: at least this many bytes are needed.
   std::size_t bytes = 0;
 };
 

@@ -1,9 +1,10 @@
 #pragma once
-// The files and folders that a glob of --checkpoints matches, in open folders, so that a path which
-// changes meanwhile cannot lead elsewhere.
+// The files and folders that a glob of --checkpoints matches. Their folders are returned open, so
+// that a path that changes meanwhile cannot lead elsewhere.
 //
-// * ? and [] match within one name, and no leading dot. A folder whose name is spelled out may be a
-// link; what a wildcard matches may not. Blocks as long as the file system does.
+// * ? and [] match within one name, and no leading dot. A folder that the glob names without a
+// wildcard may be a symbolic link; matches of a wildcard may not. Blocks as long as the file system
+// does.
 
 #include <string>
 #include <vector>
@@ -12,17 +13,18 @@
 
 namespace robustrun::agent {
 
+// Holds checkpoints that were moved aside (half_written.h). Never matched.
 inline constexpr const char* kAsideFolder = ".robustrun-incomplete";
 
-// One folder with the names that match in it: the kEntriesLookedAt that changed last.
+// One folder and the names in it that match: at most kEntriesLookedAt, the last changed ones.
 struct GlobFolder {
   base::Fd fd;
-  std::string path;  // as the glob writes it; empty: the working directory
+  std::string path;  // as in the glob, ending with /; empty: the working directory
   std::vector<std::string> names{};
 };
 
-// Folders that cannot be read, and matches that are neither files nor folders of this user (for
-// root: of any user), are left out. `directory`: where a relative glob begins.
+// Leaves out folders that cannot be read, and matches that are not files or folders of this user
+// (for root: of any user). `directory`: where a relative glob begins.
 [[nodiscard]] std::vector<GlobFolder> glob_matches(const std::string& glob,
                                                    const std::string& directory);
 

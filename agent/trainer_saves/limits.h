@@ -1,5 +1,5 @@
 #pragma once
-// Limits of the looks at checkpoints that trainers write.
+// Limits for checkpoints that trainers write.
 
 #include <chrono>
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace robustrun::agent {
 
-// file_marks: the end of a zip archive is found within this many bytes of its end
+// file_marks: a zip archive's end record is looked for in this many last bytes of the file
 inline constexpr std::size_t kZipTailBytes = 66'000;
-// The format's own limit of a safetensors header, and ours; a longer one is not read.
+// The format's own limit of a safetensors header. A header over kHeaderReadMax is not read.
 inline constexpr std::uint64_t kSafetensorsHeaderMax = 100'000'000;
 inline constexpr std::size_t kHeaderReadMax = std::size_t{8} << 20;
 inline constexpr std::size_t kJsonReadMax = std::size_t{16} << 20;  // trainer_state.json, an index
 inline constexpr unsigned kShardsMax = 100'000;  // as the names of shards have five digits
 
-// completeness: of one checkpoint, in its folder and the folders in it
+// completeness: for one checkpoint, in its folder and the folders in it
 inline constexpr std::size_t kEntryNamesMax = 16'384;
 inline constexpr std::size_t kEntryFilesReadMax = 512;
 
@@ -26,11 +26,12 @@ inline constexpr std::size_t kGlobNamesMax = 65'536;  // of all these folders
 inline constexpr std::size_t kEntriesLookedAt = 16;  // per folder, the newest
 inline constexpr std::size_t kAsideNamesMax = 100;  // names tried for one checkpoint
 inline constexpr std::size_t kMovedToldMax = 64;  // per attempt, to the supervisor
-inline constexpr std::size_t kLinesOnceMax = 256;  // lines remembered, so that each comes once
-// How long a checkpoint that no attempt was seen writing must be unchanged: before the first
-// attempt, and later, when no worker of the run lives.
+inline constexpr std::size_t kLinesOnceMax = 256;  // remembered lines, so that each comes once
+// How long a checkpoint that the previous attempt did not change must be unchanged: before the
+// first attempt, and before later ones.
 inline constexpr std::chrono::seconds kQuietBeforeFirst{120};
 inline constexpr std::chrono::seconds kQuietBetween{10};
-inline constexpr std::chrono::seconds kLastSeconds{10};  // of an attempt
+// At an attempt's end: a checkpoint that changed then and cannot be judged is reported.
+inline constexpr std::chrono::seconds kLastSeconds{10};
 
 }  // namespace robustrun::agent

@@ -3,10 +3,10 @@
 // `robustrun inject`): a SupervisorLink around another one, without effect until disturb() is
 // called.
 //
-// No message is ever lost or reordered: TCP would send again, so what a drop held back is delivered
-// late, in order, when the drop is over or kHeldMessagesMax messages are held. Both directions are
-// treated alike. What the inner connection detects by itself (its end, signs of life) is not
-// affected. Used on the agent's loop.
+// No message is lost or reordered, as with TCP, which sends again: held messages are delivered late
+// and in order, or at once if kHeldMessagesMax messages are held. Both directions are treated
+// alike. The inner connection still notices its own end and the supervisor's silence by itself.
+// Used on the agent's loop.
 
 #include <deque>
 #include <functional>
@@ -27,7 +27,7 @@ class DisturbedLink final : public SupervisorLink {
   DisturbedLink(const boost::asio::any_io_executor& executor, const base::Clock& clock,
                 Handlers handlers, const MakeLink& make);
   // kNetDrop: nothing passes for `duration`. kNetDelay: messages sent within `duration` arrive
-  // `delay` later. A new disturbance replaces the current one, also for messages that are held.
+  // `delay` later. A new disturbance replaces the current one, also for held messages.
   void disturb(wire::FaultKind kind, base::Nanos duration, base::Nanos delay);
   void send(const wire::Message& message) override { pass(true, message); }
   [[nodiscard]] bool congested() const override { return holds_much() || link_->congested(); }

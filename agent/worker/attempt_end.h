@@ -1,7 +1,8 @@
 #pragma once
-// What is done after the last worker of an attempt on this node: stale segments in /dev/shm are
-// removed, and the copies that workers left in memory are saved. If another attempt follows, saving
-// continues while that one begins; SavingOver reports its end (wire/messages/facts.h).
+// Cleans up after the last worker of an attempt on this node: removes stale segments in /dev/shm,
+// and saves the copies in memory that the workers left. If another attempt follows, saving
+// continues while the next attempt begins; SavingOver then reports the end of saving
+// (wire/messages/facts.h).
 //
 // Owned by the WorkerSet, on the agent's loop.
 
@@ -20,35 +21,36 @@ class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
  public:
   struct Handlers {
     std::function<void(std::vector<std::string> shm_removed)>
-        done;  // once: WorkersGone may be sent
-    // After `done`: no copies are saved any more, or saving takes too long.
+        done;  // called once: WorkersGone may be sent
+    // Called after `done`, when saving has ended or takes too long; only if `done` did not wait for
+    // it.
     std::function<void()> saved;
   };
-  // `node` and `copies` outlive it.
+  // `node` and `copies` outlive this object.
   AttemptEnd(NodeContext& node, MemoryTier& copies)
       : node_(node), copies_(copies), sweep_pool_(node.executor, 1, 1) {}
 
-  // An attempt begins. The end of saves of the previous one is reported to the supervisor only.
+  // An attempt begins: no handler of the previous one is called any more. SavingOver is still sent.
   void begin_attempt();
-  // The last worker is gone. `since`: wall time of the attempt's start.
+  // To be called when the last worker is gone. `since`: wall time of the attempt's start.
   void begin(base::Attempt attempt, base::Nanos since, Handlers handlers);
   [[nodiscard]] bool has_begun() const { return state_.has_begun; }
-  // Whether another attempt follows, as the last stop order says. If so, `done` does not wait for
-  // copies.
+  // Sets whether another attempt follows, by the last stop order. If so, `done` does not wait until
+  // copies are saved.
   void set_goes_on(bool goes_on);
-  // For WorkersGone, which may be sent again.
+  // Whether saving continues after `done`, for WorkersGone.
   [[nodiscard]] bool is_saving() const { return state_.saves; }
-  // `saved` will be called: an agent that leaves waits for that.
+  // Whether `saved` is still to be called. An agent that leaves waits for it.
   [[nodiscard]] bool is_waited_for() const { return state_.is_done && state_.waits; }
 
  private:
   struct State {
     bool has_begun = false;
-    bool sweeps = false;  // of /dev/shm
+    bool sweeps = false;  // /dev/shm is being swept
     bool waits = false;  // copies are being saved, and the wait has not timed out
     bool goes_on = false;  // another attempt follows
     bool is_done = false;  // `done` was called
-    bool saves = false;  // saving nevertheless continues, and SavingOver will follow
+    bool saves = false;  // saving continues after `done`, and SavingOver will follow
   };
   void sweep(base::Nanos since);
   void on_saved(std::uint64_t turn);
@@ -56,7 +58,7 @@ class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
 
   NodeContext& node_;
   MemoryTier& copies_;
-  // Of its own: a log disk that hangs occupies all threads of the other pool; this one only touches
+  // Not NodeContext::pool, all of whose threads may hang in a log disk. This pool touches only
   // tmpfs.
   base::BlockingPool sweep_pool_;
   State state_;

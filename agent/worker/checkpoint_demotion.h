@@ -1,9 +1,8 @@
 #pragma once
-// Demotes a checkpoint by order of the supervisor: puts a mark beside it, so that no attempt starts
-// from it again (checkpoint/store/retention.h). Used on the agent's loop; the disk is touched on a
-// thread of its own, because a directory may hang.
-//
-// Whatever the order says, only the mark of an existing, committed checkpoint is written.
+// Demotes a checkpoint by order of the supervisor: writes a mark beside it, so that no attempt
+// starts from it again (checkpoint/store/retention.h). Marks only existing, committed checkpoints,
+// whatever the order says. Used on the agent's loop; reads and writes the disk on its own thread,
+// because a directory may hang.
 
 #include <memory>
 
@@ -16,7 +15,7 @@ namespace robustrun::agent {
 class CheckpointDemotion {
  public:
   explicit CheckpointDemotion(NodeContext& node);
-  // Answered by CheckpointDemoted, unless this object is destroyed before.
+  // Sends CheckpointDemoted as the answer, unless this object is destroyed before.
   void demote(wire::DemoteCheckpoint order);
 
  private:
@@ -25,7 +24,8 @@ class CheckpointDemotion {
   std::shared_ptr<bool> alive_;  // tells late answers that this object is gone
 };
 
-// The blocking part; any thread. kNotFound: no directory has such a committed checkpoint.
+// The blocking part of demote(); any thread. kNotFound: no directory has such a committed
+// checkpoint.
 [[nodiscard]] base::Status set_aside(const wire::DemoteCheckpoint& order);
 
 }  // namespace robustrun::agent

@@ -3,8 +3,8 @@
 // supervisor: wire::CheckpointNote. Pure; owned by the Worker.
 //
 // A script may save at every step, and the supervisor serves thousands of workers. So the first
-// note of each kind is sent at once, and then one per kCheckpointNoteInterval at most. A load of
-// another checkpoint is sent at once, kLoadsAtOnceMax times.
+// note of each kind of event is sent at once, and later ones at most every kCheckpointNoteInterval.
+// The first kLoadsAtOnceMax loads of another checkpoint than before are sent at once, too.
 
 #include <array>
 #include <chrono>
@@ -25,17 +25,17 @@ inline constexpr std::chrono::nanoseconds kBlockingSumMax{std::int64_t{1} << 61}
 
 class CheckpointNotes {
  public:
-  // One event, as the worker reported it: count is 1, and both times are of this event.
+  // Takes one event, as the worker reported it.
   void take(wire::CheckpointNote note);
   // The notes to send now.
   [[nodiscard]] std::vector<wire::CheckpointNote> due(base::Nanos now);
-  // All notes that were not sent; the worker is dead.
+  // All notes that were not sent. To be called when the worker is dead.
   [[nodiscard]] std::vector<wire::CheckpointNote> rest();
 
  private:
   struct Kind {
     wire::CheckpointNote sum;
-    std::vector<base::Nanos> samples;  // blocking times; a ring
+    std::vector<base::Nanos> samples;  // blocking times; a ring buffer
     bool has_news = false;
     bool at_once = false;
     std::optional<base::Nanos> sent_at;

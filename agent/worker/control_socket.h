@@ -1,9 +1,9 @@
 #pragma once
-// One Unix stream socket per worker, for what the worker asks its agent:
-// docs/formats/worker-socket.md. Owned by the Worker, on the agent's loop.
+// One Unix stream socket per worker, for the worker's requests to its agent
+// (docs/formats/worker-socket.md). Owned by the Worker, on the agent's loop.
 //
-// A worker may connect several times, up to kControlConnectionsMax. base/io/request_socket.h says
-// which processes may connect, and what happens to one that misbehaves.
+// A worker may have up to kControlConnectionsMax connections. base/io/request_socket.h says which
+// processes may connect, and what happens to a process that misbehaves.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -21,14 +21,14 @@ class ControlSocket {
  public:
   // Receives the worker's reports about its checkpoints.
   using NoteHandler = std::function<void(wire::CheckpointNote)>;
-  // Grants memory to this worker; empty: refused.
+  // Gives this worker memory for copies of its state; empty: requests are refused.
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;
   // Calls `go` when the worker may load and save checkpoints; empty: it may at once.
   using AwaitSaves = std::function<void(std::function<void()> go)>;
-  // Makes the agent's store give MASTER_PORT up.
+  // Called when the worker will serve the store itself: the agent's store must leave MASTER_PORT.
   using LeaveStore = std::function<void()>;
-  // Creates `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
-  // Destroying it closes all connections and removes `path`; no reply is written afterwards.
+  // Creates the socket `path` (at most 107 bytes; a stale one is replaced) and serves it.
+  // Destruction closes all connections and removes `path`; no reply is written afterwards.
   static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
                                                            const std::string& path,
                                                            ControlState state, NoteHandler on_note,
@@ -37,7 +37,7 @@ class ControlSocket {
                                                            LeaveStore leave_store = {});
   // Sets the answer to "stop_reason".
   void set_stop(wire::StopReason reason, base::Nanos deadline);
-  // The worker has announced that it saves before a stop and then ends by itself.
+  // Whether the worker has announced that, at a stop, it saves and then ends by itself.
   [[nodiscard]] bool saves_on_stop() const { return state_.saves_on_stop; }
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
 // Reads what a worker left in its TORCHELASTIC_ERROR_FILE (docs/compat.md).
 //
-// The content is the worker's: any size, any bytes, any kind of file. A file that cannot be parsed
-// becomes an ErrorFile whose message says so; no content makes the agent fail (torchrun's agent
-// dies of such a file).
+// The worker decides about the content: any size, any bytes, any kind of file. A file that cannot
+// be parsed becomes an ErrorFile whose message says so. No content makes the agent fail, unlike
+// torchrun's.
 
 #include <optional>
 #include <string>

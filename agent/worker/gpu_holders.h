@@ -1,9 +1,10 @@
 #pragma once
-// The processes that still hold memory of GPUs that a worker of this node used. Pure but for
+// Which processes still hold memory of GPUs that a worker of this node used. Pure, except
 // gpu_user().
 //
 // The GPU memory of a killed process is free only after the driver's clean-up, which may end after
-// the parent has reaped the process. Workers that start before that run out of memory.
+// the parent has reaped the process. Workers that start before the clean-up's end run out of
+// memory.
 
 #include <sys/types.h>
 
@@ -18,20 +19,20 @@
 namespace robustrun::agent {
 
 enum class GpuUser : std::uint8_t {
-  kForeign,  // another job's, or one of our standbys: it may stay
+  kForeign,  // of another job, or a standby worker: it may stay
   kOurs,  // of this run on this node
   kGone,  // dead, or in another pid namespace
 };
 
 struct GpuHolder {
-  std::uint32_t gpu = 0;  // NVML's index
-  pid_t pid = 0;  // 0: NVML names no process of that GPU
+  std::uint32_t gpu = 0;  // index in NVML
+  pid_t pid = 0;  // 0: NVML names no process of this GPU
   friend bool operator==(const GpuHolder&, const GpuHolder&) = default;
 };
 
-// `before`: the same GPUs before our first workers began; processes that used them then may go on.
-// If NVML names no process of a GPU, memory that exceeds the level of `before` by more than
-// kGpuSlackMib counts as held.
+// `before`: the same GPUs before this run's first workers began; processes that used a GPU then do
+// not count. If NVML names no process of a GPU, the GPU counts as held if it uses more memory than
+// in `before`, by more than kGpuSlackMib.
 [[nodiscard]] std::vector<GpuHolder> gpu_holders(const std::vector<GpuReading>& now,
                                                  const std::vector<GpuReading>& before,
                                                  const std::function<GpuUser(pid_t)>& user_of);

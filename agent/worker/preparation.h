@@ -1,11 +1,11 @@
 #pragma once
-// What must be on this node, or known here, before workers of an attempt start, in this order:
-// their code, the image with their environment, the dependencies, the profile of the files they
-// read first, staged files, and, if their environment names a profiler plugin for NCCL, whether our
-// plugin can take its slot and call it (profiler_slot.h).
+// Provides what workers of an attempt need on this node before they start, in this order: their
+// code, the image with their environment, the dependencies, the profile of the files that they read
+// at their start, and staged files. At the end it decides about NCCL's slot for a profiler plugin
+// (profiler_slot.h).
 //
-// Owned by the WorkerSet, on the agent's loop. Most of it begins as soon as the run is known here;
-// an attempt waits for what is missing.
+// Owned by the WorkerSet, on the agent's loop. Most steps begin as soon as the run is known here;
+// an attempt waits for the rest.
 
 #include <functional>
 #include <memory>
@@ -27,28 +27,28 @@ class Preparation {
  public:
   using Go = std::function<void(base::Status)>;
 
-  // `peers`: for blocks of the image. `end_workers`: ends workers that run another image than asked
-  // for.
+  // `peers`: for blocks of the image. `end_workers`: kills the workers; called if they run another
+  // image than the ordered one.
   Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged,
               std::function<void()> end_workers);
   ~Preparation() { keep_image(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
-  // Sets NodeContext::workers (a wire::WorkerTemplate: what workers of the attempt are started with
-  // here) and calls `go`, perhaps at once. An error is a sentence for the user: no worker can
-  // start. `is_wanted`: false once the attempt is no longer to begin; `go` is not called then.
+  // Sets NodeContext::workers, the template with which the attempt's workers start here, and calls
+  // `go`, perhaps at once. With an error, a sentence for the user, no worker can start. `is_wanted`
+  // returns false once the attempt is no longer to begin; `go` is then not called.
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
-  // For standby workers on a node without workers: calls `go` when what they import is there. A
-  // begin_attempt() in between usually takes the place of this call. `go` may still be called, and
-  // must check whether standbys are still wanted.
+  // For standby workers on a node without workers: calls `go` when the modules that they import are
+  // here. A begin_attempt() before that usually replaces this call. But `go` may still be called,
+  // so it must check whether standbys are still wanted.
   void begin_standbys(Go go);
 
   [[nodiscard]] HotFiles& hot_files() { return hot_files_; }
   [[nodiscard]] NodeImage& image() { return image_; }
-  // No worker of the attempt is left.
+  // To be called when no worker of the attempt is left.
   void end_attempt() { hot_files_.end_attempt(); }
-  // No attempt follows. `done` is called when nothing of this is in use here.
+  // To be called when no attempt follows. Calls `done` when the image is not in use here any more.
   void end(std::function<void()> done);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// Whether workers may load and save checkpoints yet: not while copies of earlier workers are still
-// being saved, here or on another node: once new workers claim the store, those copies could no
-// longer be committed (checkpoint/store/fence.h). The supervisor shuts and opens the gate
-// (StartWorkers::saving); after `most` it opens by itself.
+// Holds back workers that want to load or save checkpoints, while copies of earlier workers are
+// still being saved here or on another node. Once new workers claim the checkpoint store, those
+// copies could no longer be committed (checkpoint/store/fence.h). The supervisor shuts and opens
+// the gate (StartWorkers::saving); after `most` it opens by itself.
 //
 // Owned by the WorkerSet, on the agent's loop.
 
@@ -17,7 +17,7 @@ class SavesGate {
  public:
   SavesGate(const boost::asio::any_io_executor& executor, base::Nanos most)
       : timer_(executor), most_(most) {}
-  // Calls of the previous attempt are dropped.
+  // Drops calls of the previous attempt that still wait.
   void begin_attempt(bool is_shut);
   void open();
   // Calls `go` when the gate is open, perhaps at once.

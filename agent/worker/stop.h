@@ -1,6 +1,6 @@
 #pragma once
-// How the workers of an attempt are stopped: the order's signal (SIGTERM by default), its grace,
-// then SIGKILL for the workers that are still alive.
+// Stops the workers of an attempt: sends the order's signal (SIGTERM by default), waits for the
+// order's grace, then sends SIGKILL to the workers that are still alive.
 //
 // The supervisor chooses signal and grace (StopWorkers). Owned by the WorkerSet, on the agent's
 // loop.
@@ -16,7 +16,8 @@ namespace robustrun::agent {
 class WorkerStop {
  public:
   struct Actions {
-    // Tells every worker the order's reason and deadline and sends its signal (Worker::stop()).
+    // Tells every worker the order's reason and deadline, and sends the order's signal
+    // (Worker::stop()).
     std::function<void(const wire::StopWorkers& order)> signal;
     std::function<void()> kill;  // SIGKILL to every worker
   };
@@ -26,7 +27,7 @@ class WorkerStop {
   // Signals the workers now and kills them after the order's grace; a grace of 0 kills them at
   // once. A later order starts a new grace.
   void begin(const wire::StopWorkers& order);
-  // No worker is left: nothing is killed any more.
+  // To be called when no worker is left.
   void cancel() { grace_.cancel(); }
 
  private:

@@ -1,10 +1,10 @@
 #pragma once
-// One worker, started afresh or from a standby, with its shim, its two captured streams, its
-// progress record, its socket and its cgroup.
+// One worker with its shim, its two captured streams, its progress record, its socket and its
+// cgroup.
 //
 // Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or WorkerStartFailed
 // is sent → after WorkerStarted, WorkerExited is sent as soon as the worker is dead, with its last
-// stderr lines → `on_gone` once nothing of its tree is left but what cannot be killed, and its
+// stderr lines → `on_gone`, once all processes of its tree are gone or cannot be killed, and its
 // output is written.
 
 #include <functional>
@@ -39,27 +39,27 @@ namespace robustrun::agent {
 class Worker final : public FaultTarget {
  public:
   struct Plan {
-    StandbySet& standbys;            // one of them may become the worker
-    HotFiles& hot_files;             // may ask it to list what it reads
+    StandbySet& standbys;  // a standby of it may become the worker
+    HotFiles& hot_files;  // may ask the worker to list the files that it reads
     const wire::StartWorkers& start;
     const wire::WorkerSlot& slot;
-    const AttemptPaths& paths;       // log files of the attempt
-    std::string cpus;                // processors to bind to; empty: all
-    unsigned usable_cpus = 1;        // for all workers of this node together
-    std::string memory{};            // as ShimOptions::memory
-    MemoryTier* copies = nullptr;    // null: it gets no memory for copies of its state
+    const AttemptPaths& paths;  // log files of the attempt
+    std::string cpus;  // processors to bind to; empty: all
+    unsigned usable_cpus = 1;  // for all workers of this node together
+    std::string memory{};  // as ShimOptions::memory
+    MemoryTier* copies = nullptr;  // null: the worker gets no memory for copies of its state
     ControlSocket::AwaitSaves await_saves{};  // waits for copies of earlier workers
-    std::string ras_address{};       // for NCCL_RAS_ADDR; empty: the variable is left as it is
+    std::string ras_address{};  // for NCCL_RAS_ADDR; empty: the variable is left as it is
   };
   struct Gone {
     unsigned descendants_killed = 0;
-    std::string unkillable;          // empty: none
+    std::string unkillable;  // empty: none
     base::LocalRank local_rank{};
-    bool has_failed_early = false;   // by itself, before its first step
+    bool has_failed_early = false;  // failed by itself, before its first step
   };
   using GoneHandler = std::function<void(const Gone&)>;
 
-  // An error means that nothing runs and no handler will be called.
+  // On an error no process runs, and no handler will be called.
   static base::Result<std::unique_ptr<Worker>> start(NodeContext& node, const Plan& plan,
                                                      GoneHandler on_gone);
   ~Worker() override;
@@ -68,23 +68,23 @@ class Worker final : public FaultTarget {
   void signal(int signal) {
     if (!exited_) shim_->signal_group(signal);
   }
-  // Tells the worker the reason and the deadline, then signals its process group, unless the order
-  // lets it save first and it then ends by itself.
+  // Tells the worker the reason and the deadline, then signals its process group. Sends no signal
+  // if the order lets it save first and it has announced that it then ends by itself.
   void stop(const wire::StopWorkers& order);
   void kill();
-  // Reads the progress record and reports what changed. True when the worker has begun, or done a
-  // step, since the last call.
+  // Reads the progress record and reports changes. True if the worker has begun or made a step
+  // since the last call.
   bool report_progress();
-  // Answers with one Observed, also when the worker is dead; a newer question drops an unanswered
-  // one. `workers`: how many workers of this node are asked, which the Observed repeats. If
-  // `question.evidence` is false, a stop waits for the answer, for at most kLastLookMax
-  // (last_look.h). With `question.use_of` the Observed says 1, and no stop waits.
+  // Answers with one Observed, also if the worker is dead. A newer question drops an unanswered
+  // one. `workers`: how many workers of this node are asked; the Observed repeats it, but says 1
+  // with `question.use_of`. If the question has neither `evidence` nor `use_of`, a stop waits for
+  // the answer, for at most kLastLookMax (last_look.h).
   void observe(const wire::Observe& question, std::uint32_t workers);
   // Whether an operation of the worker takes longer than its history explains (head_watch.h).
   [[nodiscard]] bool has_overdue() const {
     return collectives_ && !exited_ && collectives_->has_overdue();
   }
-  // From the next operation on, NCCL traces everything if `in_full`, otherwise only what is cheap.
+  // From the next operation on, NCCL traces all events if `in_full`, otherwise only the cheap ones.
   // Ranks that are always traced in full are not affected (event_choice.h).
   void trace_in_full(bool in_full) {
     if (events_) events_->trace_in_full(in_full);
@@ -136,11 +136,11 @@ class Worker final : public FaultTarget {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
-  std::string last_words_;  // as of FlightSource::make(); the files are removed with this object
+  std::string last_words_;  // files of FlightSource::make(), removed with this object
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;  // of the first and the last rank, if asked for
+  std::optional<LineMetrics> line_metrics_;  // for the first and the last rank alone
   std::optional<EventChoice> events_;  // writes record_
   std::optional<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;  // asks collectives_
@@ -155,7 +155,7 @@ class Worker final : public FaultTarget {
   std::optional<OomWatch> oom_;
   std::unique_ptr<ShimLink> shim_;
   std::unique_ptr<base::RequestSocket> standby_socket_;  // of a worker that was a standby
-  std::string cold_;  // why it was not a standby
+  std::string cold_;  // why it was no standby
   pid_t pid_ = 0;
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;

@@ -13,7 +13,7 @@ struct Successors {
   std::vector<std::uint32_t> targets;
 };
 
-// The component of every node. They are numbered so that an edge never leads to a higher number.
+// The component of each node. Numbers are such that an edge never leads to a higher number.
 [[nodiscard]] std::vector<std::uint32_t> components(const Successors& graph);
 
 }  // namespace robustrun::tracer

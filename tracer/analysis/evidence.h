@@ -1,6 +1,6 @@
 #pragma once
-// What can be seen of a suspected worker from outside. Plain data; every part may be missing. The
-// agent collects each part within a time limit.
+// What the agent saw of a suspected worker from outside. Plain data; every part may be missing,
+// because the agent collects each within a time limit.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ struct Frame {
   std::string function;
   std::string file;
   std::uint32_t line = 0;  // 0: unknown
-  // The call in that line if it may wait for a peer, such as "dist.recv(x, src=1)"; mostly empty.
+  // The call in this line if it may wait for a peer: "dist.recv(x, src=1)"; mostly empty.
   std::string call{};
   friend bool operator==(const Frame&, const Frame&) = default;
   template <class V>
@@ -30,7 +30,7 @@ struct Frame {
 struct ThreadStack {
   std::string thread;  // name or id; Python's main thread comes first
   bool is_main = false;
-  bool is_native = false;  // C frames, else Python frames
+  bool is_native = false;  // true: C frames; false: Python frames
   bool holds_gil = false;  // known only from py-spy
   std::vector<Frame> frames;  // innermost first
   template <class V>
@@ -55,13 +55,13 @@ struct SocketState {
   std::uint32_t unacked = 0;  // segments
   base::Nanos last_received{};  // how long ago
   base::Nanos last_sent{};  // how long ago
-  // Total time with data in flight, without the time of waiting for the peer to read.
+  // Total time with data in flight, without the time when the peer did not read.
   base::Nanos busy{};
   // The time between two looks; 0: there was only one look.
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  // No byte was acknowledged between two looks, although bytes waited to be acknowledged at both.
+  // No byte was acknowledged between two looks, although bytes waited for that at both looks.
   bool nothing_acked = false;
   template <class V>
   void fields(V& v) {
@@ -86,7 +86,7 @@ struct SocketState {
 // What the main thread waits for, by its system call.
 enum class MainWait : std::uint8_t {
   kOther,  // unknown, or anything else
-  kSleep,  // the end of a sleep, at least a minute away: a hang is acted upon before that
+  kSleep,  // a sleep with a minute or more left; shorter sleeps end before robustrun acts
   kLock,  // a lock, without a time limit
 };
 
@@ -103,13 +103,13 @@ struct ProcessState {
   std::uint32_t children = 0;  // all descendants
   std::uint32_t children_blocked = 0;  // descendants in state D
   double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
-  double memory_pressure = 0;  // of its cgroup, likewise
+  double memory_pressure = 0;  // the same for memory
   MainWait main_wait = MainWait::kOther;
   // Its other threads and its descendants wait for work, and no connection to another machine
-  // carries data. False: one may be at work, or it is unknown.
+  // carries data. False: not so, or unknown.
   bool others_idle = false;
   std::uint64_t memory_bytes = 0;  // resident, with all descendants; shared pages count for each
-  std::uint32_t threads_blocked = 0;  // of the worker, without the main one: those in state D
+  std::uint32_t threads_blocked = 0;  // the worker's threads in state D, without the main thread
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
@@ -130,6 +130,7 @@ struct ProcessState {
   }
 };
 
+// A GPU of the worker, from NVML.
 struct GpuState {
   std::string name;
   std::uint32_t utilisation_percent = 0;
@@ -159,7 +160,7 @@ struct Evidence {
   std::vector<std::string>
       missing;  // what could not be collected, and why: "py-spy: not installed"
   std::vector<std::string> hearsay;  // claims of third parties: "NCCL's RAS considers it dead"
-  // The training data that its script waits for, by its own record: "source web, /data/web-0.bin";
+  // The training data for which its script waits, by its record: "source web, /data/web-0.bin";
   // empty: it does not wait.
   std::string data_wait;
   template <class V>

@@ -1,11 +1,11 @@
 #pragma once
-// An index of a FleetSnapshot: the members of each communicator, and the operation that each of
-// them has yet to finish.
+// An index of a FleetSnapshot: the members of each communicator, and each member's earliest
+// unfinished collective.
 //
-// Borrows the snapshot, which must outlive it. Snapshots are not trusted: of duplicate ranks or
-// memberships one is kept, members without a valid place in their communicator are left out, and
-// the size of a communicator is the median of what its members report. "at" is an index for rank(),
-// never a rank's number.
+// Borrows the snapshot, which must outlive the view. Snapshots are not trusted: of duplicate ranks
+// or memberships one is kept, members without a valid place in their communicator are left out, and
+// the size of a communicator is the median of the sizes that its members report. `at` is an index
+// for rank(), never a rank's number.
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,7 @@ enum class Place : std::uint8_t { kAbsent, kCalled, kQueued, kRunning };
 struct Member {
   std::uint32_t at = 0;
   const Membership* view = nullptr;
-  bool counts = false;  // false: its progress, and all below, is unknown
+  bool counts = false;  // false: its progress is unknown, and the members below are not set
   Place place = Place::kAbsent;
   std::uint64_t ordinal = 0;  // of its earliest unfinished collective
   const Operation* pending = nullptr;  // that collective; nullptr: not entered, or not listed
@@ -42,7 +42,7 @@ struct Communicator {
   [[nodiscard]] const Member* find(std::int64_t rank) const;
 };
 
-// A place in FleetView::comms().
+// The position of a member in FleetView::comms().
 struct MemberAt {
   std::uint32_t comm = 0;
   std::uint32_t member = 0;
@@ -67,13 +67,13 @@ class FleetView {
   [[nodiscard]] std::optional<std::uint32_t> find(base::Rank rank) const;
 
   [[nodiscard]] bool is_dead(std::uint32_t at) const;
-  [[nodiscard]] bool is_stopped(std::uint32_t at) const;  // and not dead
+  [[nodiscard]] bool is_stopped(std::uint32_t at) const;  // false for a dead rank
 
-  // For people: the name of the layout's group with the same members, else the communicator's own
-  // name, which may be empty.
+  // For people: the name of the layout's group with the same members or, without such a group, the
+  // communicator's own name, which may be empty.
   [[nodiscard]] std::string group_name(const Communicator& comm) const;
-  // The signature of the collective `ordinal` as most members have it; none: no member has a record
-  // of it.
+  // The signature of the collective `ordinal` that most members have; nullopt: no member has a
+  // record of it.
   [[nodiscard]] std::optional<Signature> signature(const Communicator& comm,
                                                    std::uint64_t ordinal) const;
   // Global ranks of the members that have no snapshot; empty if they cannot be determined.

@@ -1,6 +1,6 @@
 #pragma once
 // Interprets the error message of a dead rank. Some libraries end a process at the first unexpected
-// message, so this may be all that is left of what it called. Pure.
+// message, so the text may be the only trace of the rank's last call. Pure.
 
 #include <optional>
 #include <string_view>

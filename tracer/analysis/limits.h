@@ -1,8 +1,8 @@
 #pragma once
 // Bounds of the analyzer: the size of a verdict, and the thresholds of the rules.
 //
-// Times of one rank, or ages, are compared. Only late_rank compares clocks of two machines, and it
-// first computes from the data how far each clock is off.
+// The rules compare times of one rank, or ages. Only rules/late_rank.cpp compares clocks of two
+// machines; it first computes from the data how far each clock is off.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace robustrun::tracer {
 
 // Text for people.
-inline constexpr std::size_t kRanksNamed = 8;        // in a list; then "and 12 more"
+inline constexpr std::size_t kRanksNamed = 8;        // in a list; the rest is "and 12 more"
 inline constexpr std::size_t kNodesNamed = 3;
 inline constexpr std::size_t kCallsNamed = 4;
 inline constexpr std::size_t kEvidenceLines = 16;
@@ -25,14 +25,14 @@ inline constexpr std::size_t kSentenceBytes = 1024;  // cut
 inline constexpr std::uint32_t kWorldRanksMax = 1U << 20U;
 
 // A rank is a culprit only if the longest wait that leads to it is at least this part of the
-// longest wait of all: other ranks just happen to be late when the snapshot is taken.
+// longest wait of all. Other ranks just happen to be late when the snapshot is taken.
 inline constexpr std::int64_t kShareOfLongestWait = 2;  // 1/2
 
-// A shorter wait is not a hang: slow ranks and links are then looked for first (Mycroft's threshold
-// for stragglers, arXiv 2509.03018, section 5).
+// A shorter wait is no hang: the rules for slow ranks and links are then tried first (Mycroft's
+// threshold for stragglers, arXiv 2509.03018, section 5).
 inline constexpr base::Nanos kShortWait = std::chrono::seconds(1);
-// A process that has not ended this long after its script returned is late. Exit handlers and the
-// joining of threads take a while.
+// A process that has not ended this long after its script returned is late; exit handlers and the
+// joining of threads take time.
 inline constexpr base::Nanos kLateEnd = std::chrono::seconds(10);
 // A flow whose counters have not changed for this long is stuck.
 inline constexpr base::Nanos kFlowStill = std::chrono::seconds(2);
@@ -43,20 +43,21 @@ inline constexpr std::size_t kEdgesLeast = 4;  // of one kind
 inline constexpr double kDeviations = 5;  // median absolute deviations
 inline constexpr double kLeastShareLost = 0.5;  // of the median duration
 inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
-inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
+inline constexpr double kSlowEdgeFactor = 2;  // times slower than the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
-// Against its own history: the factor from which a link or a group has become slower, and the
-// factor below which a group counts as unchanged.
+// Compared with its own history: from the first factor on a link or a group has become slower;
+// below the second one a group counts as unchanged.
 inline constexpr double kFallenFactor = 1.5;
 inline constexpr double kSteadyFactor = 1.2;
 inline constexpr std::uint64_t kRateCountLeast = 3;  // collectives in the last seconds
 // A GPU's own work in a kernel with barriers.
 inline constexpr base::Nanos kLeastOwnLost = std::chrono::microseconds(50);
 
-// Operations with equal tags on all members before a different tag means a different call.
+// Only after this many operations with equal tags on all members does a different tag mean a
+// different call.
 inline constexpr std::size_t kTagsAlikeLeast = 8;
 
-// Slow links by TCP throughput. A difference of several times is not chance.
+// Slow links by TCP throughput.
 inline constexpr std::size_t kTcpLinksLeast = 3;  // of one kind
 inline constexpr double kSlowTcpFactor = 4;  // times slower than the upper quartile of the links
 inline constexpr double kTcpBusyShare =
@@ -66,26 +67,28 @@ inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // at 250
 
 // A rank that repeatedly arrives last, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;  // of a communicator over several machines
-inline constexpr std::size_t kLateMembersLeastOneClock = 2;  // of one on a single machine
+inline constexpr std::size_t kLateMembersLeastOneClock = 2;  // of a communicator on one machine
 inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043
 inline constexpr base::Nanos kLateClocksApart =
-    std::chrono::hours(1000);  // further apart: not a clock
+    std::chrono::hours(1000);  // times further apart are not plausible
 inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
 inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
-// In this part (1/10) of the operations the machine's first rank counts as being in time: how late
-// it seems there is the error of the machine's clock.
+// In this part (1/10) of the operations a machine's first rank counts as in time: its apparent
+// lateness there is the error of the machine's clock.
 inline constexpr std::size_t kLateBestPart = 10;
-inline constexpr int kLateRounds = 4;  // how often that error is computed and removed
-// The rank is late in this part of the operations that look like those it was late for …
+inline constexpr int kLateRounds = 4;  // how often this error is computed and removed
+// The least shares for a verdict: late operations of the rank, among operations of the same kinds;
+// late operations that wait for the rank, among all late operations; and time lost by that.
 inline constexpr double kLateOfAlike = 0.3;
-inline constexpr double kLateShare = 0.8;  // … this part of all late operations wait for it …
-inline constexpr double kLateTimeShare = 0.1;  // … and this part of the time is lost by that.
+inline constexpr double kLateShare = 0.8;
+inline constexpr double kLateTimeShare = 0.1;
 
 // A worker is moving if it used more than this part of one CPU while it was watched.
 inline constexpr double kMovingCpu = 0.1;
-// Or if it read or wrote more than this; the stack dumps that it was asked for are smaller.
+// It is also moving if it read or wrote more than this; the stack dumps that the agent requested
+// are smaller.
 inline constexpr std::uint64_t kMovingIoBytes = std::uint64_t{1} << 20U;
 
 }  // namespace robustrun::tracer

@@ -1,10 +1,10 @@
 #pragma once
-// A collective or point-to-point operation, in the form that all sources are converted to: NCCL's
-// profiler events, PyTorch's Flight Recorder, the interposer.
+// A collective or point-to-point operation, in one form for all sources: NCCL's profiler events,
+// PyTorch's Flight Recorder, and an interposer in c10d's dispatcher.
 //
 // Plain data. Ordinals count from 1 per communicator and rank: the n-th collective of one rank
-// corresponds to the n-th of every other member, whatever it calls. Point-to-point operations count
-// separately, per peer and direction.
+// corresponds to the n-th collective of every other member, even if these are different ones.
+// Point-to-point operations count separately, per peer and direction.
 
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ enum class OpKind : std::uint8_t {
   kBarrier,
   kSend,
   kRecv,
-  kOther,  // a name that we do not know
+  kOther,  // a name that is not known
 };
 inline constexpr std::uint8_t kOpKinds = 13;
 
@@ -38,17 +38,17 @@ inline constexpr std::uint8_t kOpKinds = 13;
 // NCCL's ("AllReduce"). kOther for any other name, kUnknown for an empty one.
 [[nodiscard]] OpKind op_kind_of(std::string_view name);
 [[nodiscard]] bool is_point_to_point(OpKind kind);
-// No member can leave it before all members have entered it.
+// Whether no member can leave the operation before all members have entered it.
 [[nodiscard]] bool synchronises_all(OpKind kind);
-// Members may legitimately pass different counts.
+// Whether members may pass different counts.
 [[nodiscard]] bool may_differ_in_size(OpKind kind);
 
-// Sizes and bandwidths as nccl-tests defines them (its page on performance, and the …GetBw() of
-// each test): algorithm bandwidth is a collective's size divided by its time; bus bandwidth is
-// that times bus_factor(), and can be compared with what the hardware can do.
+// Sizes and bandwidths are as nccl-tests defines them (its page on performance, and the …GetBw() of
+// each test). Algorithm bandwidth is a collective's size divided by its time. Bus bandwidth is
+// algorithm bandwidth times bus_factor(), and can be compared with the hardware's bandwidth.
 
-// The size of a collective of which one rank passes `bytes` (Signature::bytes()); 0: nccl-tests
-// does not measure that kind, or the number of members must be known and is not.
+// The size of a collective to which one rank passes `bytes` (Signature::bytes()). 0: nccl-tests
+// does not measure this kind, or `members` is needed and 0.
 [[nodiscard]] constexpr std::uint64_t measured_bytes(OpKind kind, std::uint64_t bytes,
                                                      std::uint64_t members) {
   using enum OpKind;
@@ -66,7 +66,7 @@ inline constexpr std::uint8_t kOpKinds = 13;
   return kind == OpKind::kAllReduce ? 2 * all_but_one : all_but_one;
 }
 
-// Numbers of ncclDataType_t, from nccl.h; torch's types are mapped to them.
+// Numbers as in ncclDataType_t of nccl.h; torch's types are mapped to them.
 enum class DataType : std::uint8_t {
   kInt8 = 0,
   kUint8 = 1,
@@ -107,7 +107,7 @@ struct Signature {
 // An operation that a rank has entered and not finished.
 struct Operation {
   // Its progress: inside the call, blocked in the launch, waiting in the GPU's queue, or moving
-  // data. Sources without kernels (gloo) go from kCalled directly to kRunning.
+  // data. Operations of sources without kernels (gloo) go from kCalled directly to kRunning.
   enum class Stage : std::uint8_t { kCalled, kLaunching, kQueued, kRunning };
   std::uint64_t ordinal = 0;
   Signature signature;
@@ -144,7 +144,7 @@ struct Flow {
   std::uint32_t done = 0;  // send: completed by the network; recv: consumed by the GPU
   bool peer_refuses = false;  // send: data is ready, but the receiver has posted no buffer
   std::uint64_t bytes = 0;  // moved so far
-  base::Nanos net_wait{};  // time that its steps spent on the network, added up
+  base::Nanos net_wait{};  // time of its steps on the network, summed
   base::Nanos unchanged{};  // since any of the counters changed
   template <class V>
   void fields(V& v) {

@@ -1,7 +1,8 @@
 #pragma once
-// The rules of docs/diagnosis.md. Each examines a case and returns a verdict, or nullopt if it does
-// not apply. A file has one rule or variants of one; analyze.cpp has their order. "At rest": the
-// files are of a job that no longer makes progress (FleetSnapshot::at_rest).
+// The rules of docs/diagnosis.md. Each examines a case and returns a verdict, or nullopt if the
+// rule does not apply. Each file in rules/ has one rule or variants of one rule; analyze.cpp has
+// the order. "At rest" means: the snapshot comes from files of a job that no longer makes progress
+// (FleetSnapshot::at_rest).
 
 #include <optional>
 #include <vector>
@@ -13,9 +14,10 @@
 
 namespace robustrun::tracer {
 
+// The facts that all rules examine.
 struct Case {
   const FleetView& view;
-  const std::vector<Whereabouts>& where;  // by index of the rank
+  const std::vector<Whereabouts>& where;  // by index for FleetView::rank()
   const std::vector<SameStack>& same;  // groups of ranks with equal stacks
   const WaitGraph& graph;
 };
@@ -43,7 +45,7 @@ std::optional<Verdict> rule_slow_link(const Case& facts);  // R8
 std::optional<Verdict> rule_slow_gpu(const Case& facts);  // R7b
 std::optional<Verdict> rule_slow_group(const Case& facts);  // R8c
 std::optional<Verdict> rule_slow_tcp(const Case& facts);  // R8, without flows
-// R2, at rest: halted ranks, if the wait graph shows no rank that waits for them.
+// R2, at rest: halted ranks, if no wait in the graph leads to them.
 std::optional<Verdict> rule_halted(const Case& facts);
 std::optional<Verdict> rule_not_seen(const Case& facts);  // R2, by missing records
 std::optional<Verdict> rule_late_rank(const Case& facts);  // R7, by times of arrival
@@ -54,12 +56,13 @@ std::optional<Verdict> rule_not_ended(const Case& facts);  // R12
 std::optional<Verdict> rule_calls_by_stack(const Case& facts);  // R2, without any record
 std::optional<Verdict> rule_unseen_elsewhere(const Case& facts);  // R2, by stacks
 
-// R11: the verdict about a node instead, if most of its ranks are culprits of `verdict`; else none.
+// R11: a verdict about nodes, to replace `verdict` if its culprits are most ranks of each of their
+// nodes.
 std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verdict);
 
-// The ranks that have not entered an operation, by what keeps them.
+// The ranks that have not entered an operation, by the reason that keeps them.
 struct Absent {
-  std::vector<Blame> plain;  // none of the reasons below, or unknown
+  std::vector<Blame> plain;  // another reason, or unknown
   std::vector<Blame> loader;
   std::vector<Blame> phase;  // checkpoint, evaluation, compilation
   std::vector<Blame> own_gpu;
@@ -67,14 +70,14 @@ struct Absent {
 };
 [[nodiscard]] Absent sort_absent(const Case& facts);
 
-// Members without a record that are missing from operations which all other members have entered;
+// Members without a record that are missing from operations that all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // Members that some operation lacks, if it can lack no other. Then, among the operations that may
-  // lack one of several: the member that may be missing from most of them; and so on for the rest,
-  // as long as one member leads.
+  // First, each member that is the only one that may be missing from some operation. Then, of the
+  // other operations, the member that may be missing from most of them; repeated for the operations
+  // that are left, until no single member leads.
   std::vector<base::Rank> certain;
-  std::vector<base::Rank> possible;  // `certain`, and the ones that cannot be told apart
+  std::vector<base::Rank> possible;  // `certain`, and members that cannot be told apart
 };
 [[nodiscard]] Unseen unseen_suspects(const Case& facts);
 

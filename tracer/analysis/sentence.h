@@ -1,6 +1,6 @@
 #pragma once
-// Texts for verdicts: ranks, operations, ages. Each becomes part of one line on a terminal.
-// analyze() makes names that come from workers safe to print, once, at the end.
+// Texts for verdicts: ranks, operations, ages. Each is part of one line on a terminal. They may
+// contain names from workers; analyze() makes the finished verdict safe to print.
 
 #include <cstdint>
 #include <set>

@@ -3,7 +3,7 @@
 //
 // Plain data, from any mixture of sources; unknown fields have their defaults. Times are ages by
 // the clock of the rank's own machine, so that snapshots from machines with different clocks can be
-// compared. The reader of each source bounds the lists.
+// compared. The reader of each source limits the length of the lists.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ namespace robustrun::tracer {
 struct Past {
   std::uint64_t ordinal = 0;
   Signature signature;
-  // Unix time at which this rank entered it; 0: unknown. Clocks of machines differ: between ranks,
-  // only its change from one operation to the next may be compared.
+  // Unix time at which this rank entered the operation; 0: unknown. The clocks of machines differ,
+  // so between ranks only differences between two operations may be compared.
   base::Nanos entered_at{};
   std::uint64_t tag = 0;  // given to the call by the user (NCCL's userProfilerTag); 0: none
   template <class V>
@@ -40,7 +40,7 @@ struct Timing {
   base::Nanos kernel{};  // on the GPU; without a GPU, from entry to completion
   base::Nanos queued{};  // from the launch to the kernel's start
   base::Nanos gap{};  // from the end of the previous operation to entering this one
-  base::Nanos own{};  // of `kernel`, this GPU's own work between two barriers; 0: unknown
+  base::Nanos own{};  // part of `kernel`: this GPU's own work between two barriers; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);
@@ -57,7 +57,7 @@ struct PeerCount {
   bool is_send = false;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
-  // The counts begin at a moment that differs between members: only the number of pending
+  // The counts begin at different moments on different members, so only the numbers of pending
   // operations may be compared.
   bool is_part = false;
   template <class V>
@@ -89,15 +89,15 @@ struct EdgeTime {
   }
 };
 
-// What the collectives of one kind and size moved in the last seconds: for finding groups that have
-// become slower.
+// How much data collectives of one kind and size moved in the last seconds: for finding groups that
+// have become slower.
 struct Rate {
   OpKind kind = OpKind::kUnknown;
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ measured_bytes() < 2^size_bits
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   base::Nanos busy{};  // of their kernels, as RecordRate::busy_ns (record_collectives.h)
-  double usual = 0;  // ns per byte before (traffic_watch.h); 0: unknown
+  double usual = 0;  // ns per byte before these seconds (traffic_watch.h); 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "kind", kind);
@@ -114,10 +114,10 @@ struct Membership {
   std::uint64_t comm = 0;  // key: a hash of its identity, the same on all members
   std::string name;  // torch's or NCCL's; may be empty
   std::uint32_t size = 0;  // members
-  std::uint32_t rank = 0;  // within it
+  std::uint32_t rank = 0;  // in the communicator
   bool counts_completion = true;  // false: the source does not know what is done
-  // Ordinals of the newest collective entered, launched, done (with all before it). done ≤ started
-  // ≤ entered.
+  // Ordinals of the newest collective that was entered; launched; done, with all before it. done ≤
+  // started ≤ entered.
   std::uint64_t entered = 0;
   std::uint64_t started = 0;
   std::uint64_t done = 0;
@@ -165,22 +165,21 @@ struct RankSnapshot {
   std::int32_t pid = 0;
   Life life = Life::kUnknown;
   std::string end;  // of a dead rank: "killed by SIGKILL", "its node is lost"
-  bool ended_well = false;  // of a dead rank: with exit code 0, or its script had finished before
-  // Since its script returned, and since its exit handlers had run, too; none: it has not come so
-  // far, or that is unknown.
+  bool ended_well = false;  // of a dead rank: exit code 0, or its script had finished before
+  // Time since its script returned, and since its exit handlers had run; none: not yet, or unknown.
   std::optional<base::Nanos> returned;
   std::optional<base::Nanos> finished;
   std::uint64_t steps = 0;  // optimizer steps since the process began
   std::optional<base::Nanos> step_age;  // since the last step
-  // Since the last activity of the threads that call the library, and of those that move its data;
-  // none: the source does not record it.
+  // Time since the last activity of the threads that call the library, and of the threads that move
+  // its data; none: the source does not record activity.
   std::optional<base::Nanos> calls_still;
   std::optional<base::Nanos> proxy_still;
   std::vector<Membership> comms;
-  // Its process gave an empty answer or wrote an empty dump although other ranks had entries: maybe
-  // it was unable to record any. Operations that counters show as pending do not change this.
+  // Its process gave an empty answer or wrote an empty dump, although other ranks had entries. It
+  // may have been unable to record any. Set even if counters show pending operations.
   bool silent = false;
-  // At rest: its host thread has stopped making calls, and nothing that it called blocks it.
+  // At rest: its host thread has stopped calling operations, although none blocks it.
   bool halted = false;
   Evidence evidence;
   template <class V>
@@ -220,9 +219,9 @@ struct FleetSnapshot {
   std::uint32_t world_size = 0;  // 0: unknown
   std::vector<RankSnapshot> ranks;  // ascending; ranks without any record are left out
   std::vector<RankGroup> layout;  // may be empty
-  // The job had come to rest when these files were written. Ages then end with the newest time in
-  // the files, and no rank was about to enter anything. Which operation a GPU is inside is unknown
-  // unless the recorder saw kernels start.
+  // The snapshot comes from files, and the job no longer made progress when they were written. Ages
+  // then end with the newest time in the files, and no rank was about to enter an operation. It is
+  // unknown which operation a GPU is inside, unless the recorder saw kernels start.
   bool at_rest = false;
   template <class V>
   void fields(V& v) {

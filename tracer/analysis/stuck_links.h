@@ -1,6 +1,7 @@
 #pragma once
-// Finds links on which data has left one rank and does not arrive at another that is ready for it:
-// by the flows of an operation that all members have entered or, without flows (gloo), by TCP.
+// Finds stuck links: data has left one rank and does not arrive at another rank that is ready for
+// it. Uses the flows of an operation that all seen members have entered or, without flows (gloo),
+// TCP.
 
 #include <optional>
 #include <string>
@@ -12,13 +13,13 @@ namespace robustrun::tracer {
 
 struct StuckLinks {
   const Wait* wait = nullptr;  // the wait that the links block; never null
-  std::vector<Edge> edges;  // an edge from a rank to itself: the other end was not seen
+  std::vector<Edge> edges;  // from a rank to itself: the other end was not seen
   std::vector<std::string> lines;  // evidence, one line per edge
   bool has_flows = false;
-  bool is_proved = false;  // with flows; both ends of every link between two ranks were seen
+  bool is_proved = false;  // by flows at both ends of each link between two ranks
 };
 
-// nullopt: no rank waits in an operation that all have entered, or no data is stuck.
+// nullopt: no rank waits in an operation that all seen members have entered, or no data is stuck.
 [[nodiscard]] std::optional<StuckLinks> stuck_links(const Case& facts);
 
 }  // namespace robustrun::tracer

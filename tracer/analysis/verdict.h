@@ -1,6 +1,6 @@
 #pragma once
-// The analyzer's answer: which ranks or links block the job, and the evidence. Plain data,
-// journaled and shown.
+// The analyzer's answer: which ranks or links block the job, and the evidence. Plain data, kept in
+// the journal and shown.
 
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ enum class Finding : std::uint8_t {
   kGpuInKernel,  // R4a
   kLinkStuck,  // R4b
   kProxyStuck,  // R4c
-  kLeftBehind,  // R5: peers have finished an operation that it has not
+  kLeftBehind,  // R5: the rank has not finished an operation that peers have finished
   kMismatch,  // R6
   kOrderInversion,  // R6b
   kSlowRank,  // R7
@@ -33,7 +33,7 @@ enum class Finding : std::uint8_t {
   kInputStall,  // R9
   kLongPhase,  // R10: checkpoint, evaluation, first compilation; not a fault
   kGroupFailure,  // R11: most ranks of a node
-  kUndecided,  // ranks are blocked; it is unknown by which one
+  kUndecided,  // ranks are blocked; it is unknown which rank or link blocks them
   kNotEnded,  // R12: all scripts have returned, and some processes do not end
 };
 inline constexpr std::uint8_t kFindings = 19;
@@ -69,8 +69,8 @@ struct Alternative {
 struct Verdict {
   Finding finding = Finding::kNothing;
   Confidence confidence = Confidence::kNone;
-  // Ascending. Empty if undecided, or if no rank in particular is to blame (but a link, for
-  // example). A link may have culprits, too: ranks at its ends.
+  // Ascending. Empty if undecided, or if no rank in particular is to blame but, for example, a
+  // link. A verdict about links may have culprits, too: ranks at their ends.
   std::vector<base::Rank> culprits;
   std::vector<std::string> nodes;  // the culprits' nodes, or the nodes to blame as a whole
   std::vector<Edge> edges;  // the links to blame
@@ -82,19 +82,20 @@ struct Verdict {
   base::Nanos lasting{};  // how long ranks have been blocked
   // The culprit uses CPU time, does I/O, or its stack changes: it may still go on by itself.
   bool is_moving = false;
-  double lost_share = 0;  // slowness: lost part of the group's time, 0 to 1; 0: unknown
+  double lost_share = 0;  // of slowness: lost part of the group's time, 0 to 1; 0: unknown
   // Where all culprits are: "load (train.py:87), data loader"; empty: at different places, or
-  // unknown. Verdicts of one attempt are compared by it.
+  // unknown. Used to compare verdicts of one attempt.
   std::string place;
   // The lines of the script at which the culprits are, if the script itself keeps each of them
-  // there: "train.py:87", or "train.py:30, train.py:41". Without a culprit: those of all ranks, if
-  // they wait for each other in calls that cannot match. Empty: a device, the network or storage
-  // may be the cause.
+  // there: "train.py:87", or "train.py:30, train.py:41". Without a culprit: the lines of all ranks,
+  // if these wait for each other in calls that cannot match. Empty: a device, the network or
+  // storage may be the cause.
   std::string script_line;
-  bool by_stacks = false;  // based on stacks only: it may hold just for a moment
-  // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.
+  bool by_stacks = false;  // based on stacks only, so it may be true only for a moment
+  // All other ranks wait for one rank that only sleeps, or waits for a lock, in a line of the
+  // script.
   bool is_still = false;
-  // kNotEnded: the culprits' exit handlers have run, too, so that ending the processes loses
+  // Of kNotEnded: the culprits' exit handlers have run, so that killing the processes loses
   // nothing.
   bool is_finished = false;
   // One line for the terminal, without "hang: " or "slow: ".

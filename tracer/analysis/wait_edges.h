@@ -1,5 +1,5 @@
 #pragma once
-// The first half of rule R0: collects every wait of every rank as edges of a graph. wait_graph.h
+// The first half of rule R0: collects all waits of all ranks as edges of a graph. wait_graph.h
 // draws the conclusions.
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace robustrun::tracer {
 
-inline constexpr base::Nanos kNoWait{-1};  // no rank waits for this one
+inline constexpr base::Nanos kNoWait{-1};  // as an age: no rank waits
 
-// The nodes are the ranks, then one per communicator for its unseen members, then one per
-// communicator and distance, which leads to all members that are at most that far.
+// The graph's nodes are: the ranks; one node per communicator, for its unseen members; and one node
+// per communicator and distance (how far members have come), which leads to all members that have
+// come at most that far.
 struct WaitEdges {
   struct Edge {
     std::uint32_t from = 0;
@@ -25,10 +26,11 @@ struct WaitEdges {
   std::vector<Wait> waits;
   std::vector<base::Nanos> waited;  // by node: longest direct wait for it, or kNoWait
   std::vector<std::vector<base::Nanos>> member_waited;  // the same by communicator and member
-  std::vector<bool> inside;         // by rank: it has an unfinished operation
-  std::vector<bool> waits_itself;   // by rank: it is among `waits`
-  // By rank, at rest: others have finished an operation that is pending here and that needed this
-  // rank. It waits for no rank, whatever else is pending: its GPU or its record is stuck.
+  std::vector<bool> inside;  // by rank: it has an unfinished operation
+  std::vector<bool> waits_itself;  // by rank: it has a row in `waits`
+  // By rank, at rest: an operation that is pending on this rank, and that needs this rank, is
+  // finished on others. The rank then waits for no rank, whatever else is pending: its GPU or its
+  // record is stuck.
   std::vector<bool> behind;
   std::vector<Blame> behind_blames;  // sorted by rank
   std::vector<std::uint64_t> head;  // by communicator: earliest collective that a rank is inside
@@ -37,10 +39,11 @@ struct WaitEdges {
 
 [[nodiscard]] WaitEdges wait_edges(const FleetView& view);
 
-// Whether the member is inside a collective that needs all members and that another has finished.
+// Whether the member is inside a collective that needs all members and that another member has
+// finished.
 [[nodiscard]] bool is_behind(const FleetView& view, const Communicator& comm, const Member& member);
 
-// Whether the rank is dead or stopped: it will not come, so ranks wait for it wherever it is.
+// Whether the rank is dead or stopped. It will not go on, so ranks wait for it wherever it is.
 [[nodiscard]] bool is_out(const FleetView& view, std::uint32_t at);
 
 // The node of the communicator's unseen members.

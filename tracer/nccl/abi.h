@@ -39,7 +39,7 @@ enum Event : std::uint64_t {
 };
 inline constexpr int kNewestVersion = 7;
 
-// The bits that exist in a version.
+// The bits that exist in an interface version.
 [[nodiscard]] constexpr std::uint64_t events_of(int version) {
   if (version <= 2) return 0x3f;
   if (version <= 4) return 0xff;

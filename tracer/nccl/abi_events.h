@@ -1,6 +1,6 @@
 #pragma once
-// The members of the event descriptors that NCCL passes to a profiler plugin. The number in a name
-// is the first interface version with that layout.
+// The members of the event descriptors that NCCL passes to a profiler plugin. The number in a
+// type's name is the first interface version with this layout.
 
 #include <sys/types.h>
 
@@ -150,7 +150,8 @@ struct P2p4 {
   int peer;
   std::uint8_t channels;
 };
-// Each version is complete, because offsetof() does not check a base class. jscpd:ignore-start
+// Each version lists all members, because offsetof() does not check a base class.
+// jscpd:ignore-start
 struct Coll5 {
   std::uint64_t sequence;
   const char* func;
@@ -199,7 +200,7 @@ struct P2p7 {
 };
 // jscpd:ignore-end
 
-// Copy-engine collectives: not used, declared for the size of the descriptor.
+// Collectives by copy engines. Not used; declared for the size of the descriptor.
 struct CeColl {
   std::uint64_t sequence;
   const char* func;

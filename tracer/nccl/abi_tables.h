@@ -1,8 +1,8 @@
 #pragma once
 // The event descriptors and function tables of a profiler plugin, one of each per version (abi.h).
 //
-// A descriptor begins with type, parent and rank. `rank` is set only for Coll, P2p, ProxyOp,
-// ProxyStep and NetPlugin. The type has 64 bits from version 5 on.
+// A descriptor begins with `type`, `parent` and `rank`. `rank` is set only for Coll, P2p, ProxyOp,
+// ProxyStep and NetPlugin. `type` has 64 bits from version 5 on.
 
 #include <cstddef>
 #include <cstdint>
@@ -114,7 +114,7 @@ struct Event7 {
   };
 };
 
-// Versions 1 to 3. `op` goes with states of ProxyOp; its counts are cumulative. The pointer to the
+// Versions 1 to 3. `op` comes with states of ProxyOp; its counts are cumulative. The pointer to the
 // union is null for states of ProxyStep in NCCL 2.26.
 union Args1 {
   struct {

@@ -1,8 +1,8 @@
 #pragma once
 // Maps the progress record of this process, the file that ROBUSTRUN_RECORD names.
 //
-// A record belongs to one process, the worker. Its children, forked or not, write nothing; nor does
-// a process whose record is missing, too short or of another version.
+// A record belongs to one process, the worker. The worker's children write nothing, and neither
+// does a process whose record is missing, too short or of another version.
 
 #include <sys/types.h>
 
@@ -13,6 +13,7 @@
 
 namespace robustrun::tracer::nccl {
 
+// The parts of the mapped record.
 struct Tables {
   ProgressRecord* page = nullptr;
   RecordCounters* counters = nullptr;
@@ -25,25 +26,25 @@ struct Tables {
   RecordTiming* timings = nullptr;
   RecordEdge* edges = nullptr;
   RecordRate* rates = nullptr;
-  std::uint64_t* tags = nullptr;  // by slot of the signature
+  std::uint64_t* tags = nullptr;  // by the signature's slot
 };
 
-// Opens the record at the first call, in any thread; if that fails, tables() stays null. Besides
-// load_behind() the only function in this plugin that may block.
+// Opens the record at the first call, in any thread; if this fails, tables() stays null. May block;
+// of the plugin's other functions only load_behind() may, too.
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
-// The pid of the process that mapped the record, even if the record then turned out to be another
-// process's; 0 before. In a forked child it is still that pid.
+// The pid of the process that called attach() and mapped the record, also in its forked children,
+// and also if the record belongs to another process; 0: no record was mapped.
 [[nodiscard]] pid_t own_pid();
 // The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, not a number, or above
 // 0xffffffff.
 [[nodiscard]] std::uint64_t mask_of_environment();
-// The path in ROBUSTRUN_NCCL_BEHIND: another profiler plugin, to be called by ours; null: none.
-// Points into the environment.
+// The path in ROBUSTRUN_NCCL_BEHIND, of another profiler plugin that ours is to call (behind.h);
+// null: none. Points into the environment.
 [[nodiscard]] const char* behind_of_environment();
-// Whether our plugin offers this version of NCCL's interface to NCCL: whether
-// ROBUSTRUN_NCCL_VERSIONS ("1 2 5") has it; true if the variable is not set or empty.
+// Whether our plugin offers this version of NCCL's interface to NCCL: ROBUSTRUN_NCCL_VERSIONS ("1 2
+// 5") has it, or is not set or empty.
 [[nodiscard]] bool is_shown(int version);
 // CLOCK_MONOTONIC in ns, through the vDSO: no system call.
 [[nodiscard]] std::uint64_t now_ns();

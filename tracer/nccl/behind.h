@@ -1,14 +1,15 @@
 #pragma once
-// The plugin behind ours: NCCL has room for one profiler plugin, and a site may have named its own
-// (NVIDIA's Inspector). The agent then gives NCCL our plugin, and us the path of the other one
-// (agent/spawn/profiler_slot.h): we load it and pass every call on.
+// The plugin behind ours: another profiler plugin, which our plugin loads and passes every call on
+// to. NCCL has room for one profiler plugin, and a site may have named its own, for example
+// NVIDIA's Inspector. The agent then gives NCCL our plugin, and gives our plugin the path of the
+// other one (agent/spawn/profiler_slot.h).
 //
-// Events are never converted between versions of the interface. NCCL takes the newest version that
-// both it and the plugin have. So we offer NCCL the versions that the other plugin has, too. Those
-// below the other plugin's oldest one we offer as well: a NCCL that takes such a version could not
-// use the other plugin at all, and gets ours alone.
+// NCCL takes the newest interface version that both it and the plugin have. Events are never
+// converted between versions, so our plugin offers NCCL the versions that the other plugin has,
+// too. It also offers the versions below the other plugin's oldest one: a NCCL that takes such a
+// version could not use the other plugin at all, and uses ours alone.
 //
-// The other plugin's own faults are its own: it runs in NCCL's threads, as it would without us.
+// The other plugin runs in NCCL's threads, as it would without ours; its faults hit the worker.
 
 #include <cstdint>
 
@@ -16,6 +17,7 @@
 
 namespace robustrun::tracer::nccl {
 
+// The types of the function table and of its `args`, by the type of the event descriptor.
 template <class Event>
 struct TableOf;
 template <>
@@ -55,20 +57,20 @@ struct TableOf<abi::Event7> {
 };
 
 // Loads the other plugin at the first call, which may block. `own`: our table of this version. If
-// the other plugin is ours, under another name or as a copy, no plugin is behind ours: both would
-// write the same record.
+// the other plugin is a copy of ours, it is not used, because both would write the same record.
 void load_behind(int version, const void* own);
-// The other plugin's function table of this version; null: it has none. Cheap: one atomic read.
+// The other plugin's function table of this version; null: there is none. Costs one atomic load.
 [[nodiscard]] const void* behind(int version);
 
-// Where the other plugin writes its activation mask, at any time: a word of ours, which we merge
-// with our own events into NCCL's mask. In a process without a record we have no events, and the
-// other plugin gets NCCL's mask itself (`nccls`).
+// Where the other plugin may write its activation mask at any time: a word of ours, which mask.h
+// merges with our own events into NCCL's mask. In a process without a record we need no events, so
+// the other plugin gets NCCL's mask itself (`nccls`).
 [[nodiscard]] int* mask_behind(int* nccls);
 // The events that the other plugin has written there.
 [[nodiscard]] std::uint64_t events_behind();
-// Whether NCCL would report events of this type for the mask `events`. NCCL also reports an event
-// that is not in the mask if it contains events that are (src/plugin/profiler.cc of NVIDIA/nccl).
+// Whether NCCL would report events of type `type` for the mask `events`. NCCL also reports types
+// that are not in the mask if they contain events of a type in the mask (src/plugin/profiler.cc of
+// NVIDIA/nccl).
 [[nodiscard]] bool is_wanted(std::uint64_t type, std::uint64_t events);
 
 }  // namespace robustrun::tracer::nccl

@@ -1,9 +1,10 @@
 #pragma once
-// Flows: an operation's data on one channel with one peer, which NCCL's progress thread moves in
-// steps (its ProxyOp and ProxyStep). At most eight steps of a flow are in progress at a time.
+// Flows: an operation's data on one channel with one peer. NCCL's progress thread moves the data in
+// steps (ProxyOp and ProxyStep in NCCL's terms). At most eight steps of a flow are in progress at a
+// time.
 //
-// NCCL starts a receiving step repeatedly until there is a buffer, and reports repeatedly that a
-// peer has posted no buffer; each counts once.
+// NCCL may start the same receiving step several times until there is a buffer, and report several
+// times that a peer has posted no buffer. Repetitions do not count.
 
 #include <sys/types.h>
 
@@ -16,14 +17,15 @@
 namespace robustrun::tracer::nccl {
 
 struct FlowStart {
-  pid_t pid = 0;  // the process whose operation it is: NCCL also sends for neighbours (PXN)
+  pid_t pid = 0;  // of the operation's process: NCCL also sends for other ranks of the node (PXN)
   std::uint32_t channel = 0;
   std::int32_t peer = 0;
   int steps = 0;
   bool is_send = false;
 };
 
-// Null if the flow is another process's, its operation is not in flight, or no slot is free.
+// Returns the flow's handle; null: the flow belongs to another process, its operation is not in
+// flight, or no slot is free.
 [[nodiscard]] void* start_flow(Tables& t, Handle task, const FlowStart& start, std::uint64_t now);
 // Versions 1 to 3: `steps` steps and `bytes` bytes have reached `state`.
 void set_flow_state(Tables& t, Handle flow, abi::State state, std::uint32_t steps,

@@ -1,5 +1,5 @@
 #pragma once
-// Groups of calls, from ncclGroupStart to the end of ncclGroupEnd, of one or more communicators;
+// Groups of calls (from ncclGroupStart to the end of ncclGroupEnd, on one or more communicators)
 // and launches. Both record since when a communicator's thread has been inside NCCL.
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace robustrun::tracer::nccl {
 
-// Returns the group's handle, never null, because operations of one group are recognised by their
-// common parent. `comm`: the first communicator of the group; the group may have others.
+// Returns the group's handle. It is never null, because operations of one group are recognised by
+// their common parent. `comm`: the first communicator of the group, which may have others.
 [[nodiscard]] void* start_group(Tables& t, std::uint16_t comm, std::uint64_t now);
 // Notes a call on `comm` within the group; the call is inside NCCL until end_call().
 void enter_group(Tables& t, Handle group, std::uint16_t comm, std::uint64_t now);
@@ -19,7 +19,7 @@ void enter_group(Tables& t, Handle group, std::uint16_t comm, std::uint64_t now)
 void set_group_state(Tables& t, Handle group, abi::State state, std::uint64_t now);
 void end_group(Tables& t, Handle group);
 
-// A handle for a group of tasks, of which only the identity is kept. Never null.
+// A new handle for a group of tasks; no state is kept for it. Never null.
 [[nodiscard]] void* new_batch();
 
 [[nodiscard]] void* start_launch(Tables& t, std::uint16_t comm, std::uint64_t now);

@@ -1,9 +1,9 @@
 #pragma once
-// The handles that NCCL holds for us in its void pointers: numbers, never addresses.
+// The handles that our plugin gives NCCL as void pointers: numbers, never addresses.
 //
-// NCCL also passes handles of events that ended long ago, the same one twice, and those of other
-// processes. A handle names a slot and the generation of its content, so that stale handles are
-// recognised and no pointer is ever dereferenced.
+// NCCL also passes handles of events that ended long ago, handles twice, and handles of other
+// processes. A handle names a slot and the generation of its content, so stale handles are
+// recognised, and no pointer is ever dereferenced.
 
 #include <bit>
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class HandleKind : std::uint8_t {
   kNone,
   kContext,   // a communicator; `part`: kOursAlone or 0
   kGroupApi,  // a group of calls
-  kBatch,     // a group of tasks, of which only the number is kept
+  kBatch,     // a group of tasks: a running number in all other bits
   kCall,      // an operation as the user called it
   kTask,      // an operation as it was handed to the device
   kFlow,
@@ -26,7 +26,7 @@ enum class HandleKind : std::uint8_t {
   kDropped,   // a call for which no slot was free; `index`: the communicator
 };
 
-// In a context: the plugin behind ours could not open the communicator.
+// `part` of a context: the plugin behind ours could not open the communicator.
 inline constexpr std::uint32_t kOursAlone = 1;
 
 struct Handle {

@@ -1,5 +1,5 @@
 #pragma once
-// The activation mask: which events NCCL reports. NCCL has one int for all communicators.
+// The activation mask: which events NCCL reports. NCCL has one mask for all communicators.
 
 #include <cstdint>
 
@@ -8,15 +8,15 @@
 namespace robustrun::tracer::nccl {
 
 // Writes the mask for interface version `version` to *mask and keeps the pointer, because the agent
-// may change the mask later. Returns whether kernels are reported.
+// may change the mask later. Returns whether NCCL will report kernels.
 bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns);
-// Applies the agent's request and that of the plugin behind ours; costs a few loads if neither has
-// changed. Only events on which no completion depends are switched, because operations in flight
-// keep the mask they began with. The mask is never 0, since then no callback would be left to
-// switch it on again.
+// Applies the agent's request and the request of the plugin behind ours (behind.h); costs a few
+// loads if neither has changed. Only events on which no completion depends are switched, because
+// operations in flight keep the mask with which they began. The mask never becomes 0, because NCCL
+// would then call no callback that could switch events on again.
 void follow_wish(Tables& t, std::uint64_t now_ns);
 // Whether NCCL certainly reports the flows of an operation that is handed to the device now. NCCL
-// applies the mask of the time of the call, which is earlier, so this is false for a second after
+// applies the mask as it was when the operation was called, so this is false for a second after
 // flows were switched on.
 [[nodiscard]] bool tells_flows(std::uint64_t now_ns);
 

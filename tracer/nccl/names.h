@@ -1,5 +1,5 @@
 #pragma once
-// Maps NCCL's names and numbers of operations and data types to ours.
+// Maps NCCL's names and numbers of operations and data types to OpKind and DataType.
 
 #include <cstdint>
 

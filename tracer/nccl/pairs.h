@@ -1,30 +1,32 @@
 #pragma once
-// Which of our handles belongs to which handle of the plugin behind ours.
+// Maps handles of the plugin behind ours (behind.h) to our handles.
 //
-// NCCL keeps one pointer per event. We give it the other plugin's handle, which thus stays
-// unchanged and cannot be lost; this table maps it to ours. If the other plugin does not want the
-// event, or has no handle for it, NCCL gets our handle itself. The two cannot be confused: no
-// pointer of a process has bits as high as our handles have (handle.h).
+// NCCL keeps one pointer per event. It gets the other plugin's handle, which so cannot be lost; a
+// table maps this handle to ours. If the other plugin does not want the event, or has no handle for
+// it, NCCL gets our handle itself. A pointer of a process never looks like one of our handles,
+// which use the highest bits (handle.h). If the other plugin's handle is a number that does, the
+// table tells the two apart.
 //
-// The table has room for all events in flight many times over. When a row is full, the entry that
-// was made first makes room: its event is then unknown to us, as if its slot had been dropped.
-// Entries of communicators stay until they are forgotten. A communicator for which there is no room
-// is unknown to us, and so is an event for which the other plugin gives the handle of a
-// communicator. Any thread may call these functions; none of them waits.
+// The table has room for many times the events in flight. If a row is full, the oldest entry makes
+// room, and our part ignores later reports of its event. Entries of communicators stay until
+// forget_pair(). Our part also ignores a communicator for which there is no room, and an event for
+// which the other plugin gives the handle of a communicator. Any thread may call these functions;
+// none of them waits.
 
 #include <cstdint>
 
 namespace robustrun::tracer::nccl {
 
-// The pointer for NCCL; `ours` if `theirs` is null. `events`: the mask that the other plugin wants.
+// The pointer for NCCL: `theirs`, or `ours` if `theirs` is null. `events`: the mask that the other
+// plugin wants.
 [[nodiscard]] void* join(void* theirs, void* ours, std::uint32_t events = 0);
-// Our handle in a pointer of NCCL's; null: we have none.
+// Our handle for a pointer from NCCL; null: there is none.
 [[nodiscard]] void* ours_of(void* joined);
-// The other plugin's handle in a pointer of NCCL's; null: it has none.
+// The other plugin's handle for a pointer from NCCL; null: there is none.
 [[nodiscard]] void* theirs_of(void* joined);
-// The `events` kept with a pointer of NCCL's; `otherwise` if it has no entry or a communicator's.
+// The `events` of join() for a pointer from NCCL; `otherwise`: it has no entry, or is a context.
 [[nodiscard]] std::uint32_t events_of(void* joined, std::uint32_t otherwise);
-// Removes the entry of an event that no other event refers to any more, or of a communicator.
+// Removes the entry of a communicator, or of an event to which no later event refers.
 void forget_pair(void* joined);
 
 }  // namespace robustrun::tracer::nccl

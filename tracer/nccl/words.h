@@ -32,13 +32,13 @@ template <class T>
 inline T set_bits(T& word, T bits) {
   return std::atomic_ref<T>(word).fetch_or(bits, std::memory_order_relaxed);
 }
-// Acquires and releases. On failure, `expected` receives the current value.
+// Compares and exchanges, with acquire and release. On failure `expected` gets the current value.
 template <class T>
 [[nodiscard]] inline bool exchange(T& word, T& expected, T value) {
   return std::atomic_ref<T>(word).compare_exchange_strong(expected, value,
                                                           std::memory_order_acq_rel);
 }
-// Sets `word` to `value` unless it is larger already.
+// Sets `word` to `value`, unless `word` is larger already.
 template <class T>
 inline void raise(T& word, T value) {
   T found = get(word);
