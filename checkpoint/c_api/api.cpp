@@ -81,7 +81,8 @@ int rr_store_open_with(const char* const* directories, const double* weights, si
     for (std::string& path : RR_TRY(ck::directories_from(directories, count))) {
       const double weight = weights == nullptr ? 1 : weights[options.mounts.size()];
       if (!std::isfinite(weight) || weight <= 0) {
-        return fail(Errc::kInvalidArgument, "cannot use " + path + " with a weight that is not above 0");
+        return fail(Errc::kInvalidArgument,
+                    "cannot use " + path + " with a weight that is not above 0");
       }
       options.mounts.push_back({std::move(path), weight});
     }
