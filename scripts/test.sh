@@ -135,7 +135,7 @@ run_ctest() {  # folder, ctest's options…
   shift
   rm -f "$again"
   # More tests at once than processors: tests mostly wait.
-  ctest --test-dir "$folder" --output-on-failure -j $((4 * jobs)) "$@" | tee "$log"
+  ctest --test-dir "$folder" --output-on-failure -j $((3 * jobs)) "$@" | tee "$log"
   # ctest shows nothing of a test that passed.
   sed -nE 's/^SKIPPED /skipped: /p' "$folder/Testing/Temporary/LastTest.log" > "$folder/skipped"
   cat "$folder/skipped" >> "$skipped"
