@@ -200,7 +200,7 @@ std::vector<Example> middle_kinds() {
                    .reason = StopReason::kPreempt,
                    .save_first = true}},
       {"SignalWorkers", "SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
-      {"WorkerProgress", "WorkerProgress-5",
+      {"WorkerProgress", "WorkerProgress-6",
        WorkerProgress{.attempt = Attempt{1},
                       .local_rank = LocalRank{2},
                       .steps = 1ULL << 63,

@@ -38,10 +38,20 @@ std::vector<Pairing> second_round(std::uint32_t nodes, const std::vector<std::ui
   }
   std::vector<Pairing> pairs;
   if (others.empty()) return pairs;
+  const std::vector<Pairing> first = first_round(nodes);
+  const auto have_met = [&](std::uint32_t one, std::uint32_t other) {
+    return std::ranges::any_of(first, [&](const Pairing& pair) {
+      return pair == Pairing{one, other} || pair == Pairing{other, one};
+    });
+  };
   for (std::size_t i = 0; i < suspects.size(); ++i) {
-    const std::uint32_t neighbour = suspects[i] ^ 1U;  // of the first round
     std::uint32_t partner = others[i % others.size()];
-    if (partner == neighbour) partner = others[(i + 1) % others.size()];
+    for (std::size_t k = 0; k < 3; ++k) {  // at most two of them are partners of the first round
+      const std::uint32_t next = others[(i + k) % others.size()];
+      if (have_met(suspects[i], next)) continue;
+      partner = next;
+      break;
+    }
     pairs.push_back({suspects[i], partner});
   }
   return pairs;
