@@ -47,7 +47,7 @@ struct Site {
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;
-  bool every_is_guessed = false;  // from steps that were done twice
+  bool every_is_guessed = false;  // checkpoint_every, from steps done again
   double slow_factor = 1;  // mean of slow machines; 1: none was seen
   bool is_warm = false;  // most restarts used standby workers
 

@@ -191,7 +191,7 @@ struct RecordTiming {
   std::uint64_t queued_ns;  // 32  from the launch to the kernel's start
   std::uint64_t gap_ns;  // 40  from the end of the previous collective to entering this one
   std::uint64_t ended_at_ns;  // 48
-  // This GPU's own work, between the barriers at the kernel's begin and end; 0: unknown. Reported
+  // This GPU's own work, between the barriers at the kernel's start and end; 0: unknown. Reported
   // only for symmetric kernels, from version 7 of NCCL's interface on.
   std::uint64_t own_ns;  // 56
 };

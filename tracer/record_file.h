@@ -37,7 +37,7 @@ struct DataWaits {
   std::uint64_t batches = 0;  // that the script has received
   std::uint64_t skipped = 0;  // records that the training skips (max_skips)
   base::Nanos waited{};  // all waits that have ended
-  std::optional<base::Nanos> since;  // begin of the current wait (CLOCK_MONOTONIC)
+  std::optional<base::Nanos> since;  // start of the current wait (CLOCK_MONOTONIC)
   std::string place;  // of the current wait: "source web, /data/web-0.bin"; empty: unknown
   friend bool operator==(const DataWaits&, const DataWaits&) = default;
 };

@@ -40,7 +40,7 @@ class TrafficWatch {
   };
   // The pace of one row.
   struct Pace {
-    std::deque<Sample> recent;  // from the begin of the recent window on
+    std::deque<Sample> recent;  // from the start of the recent window on
     Sample counted;  // end of the newest window in `before`
     std::vector<double> before;  // paces of earlier windows, a ring
     std::size_t next = 0;

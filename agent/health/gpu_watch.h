@@ -1,7 +1,7 @@
 #pragma once
 // Follows this node's GPUs through a helper process (nvml_health.h), because NVML's calls hang when
 // a GPU has fallen off its bus. A helper that is silent for kGpuSilenceMax is reported and killed.
-// kGpuHelperAgain after a helper's end the next one starts, unless there are no GPUs.
+// The next helper starts kGpuHelperAgain after the end of one, unless there are no GPUs.
 //
 // Without a driver (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg) no helper is started. Used
 // on the agent's loop.

@@ -15,7 +15,7 @@ inline constexpr std::chrono::seconds kMountInterval{10};
 inline constexpr std::chrono::seconds kPressureInterval{5};
 // After this time a look is reported as not answering.
 inline constexpr std::chrono::seconds kHealthLookMax{5};
-// New findings of one source; as many more may say that a finding is over.
+// New findings of one source, and as many reports that one of its findings is over.
 inline constexpr unsigned kFindingsPerMinute = 20;
 inline constexpr std::size_t kHealthFileBytesMax = std::size_t{256} << 10;
 

@@ -59,7 +59,7 @@ class StageClock {
  private:
   struct Own {
     std::optional<base::Nanos> begin, end;  // of all parts; no end: some part still lasts
-    base::Nanos since{};  // begin of the current interval
+    base::Nanos since{};  // start of the current interval
     base::Nanos took{};  // sum of earlier intervals
     unsigned going_on = 0;  // a bit for each part
   };

@@ -1,5 +1,6 @@
 #pragma once
-// SHA-256 for names and trust: pushed bundles, compared commands, images requested by digest.
+// SHA-256 for names and trust: pushed bundles, images requested by digest, whether all nodes were
+// started with the same command.
 // libcrypto stays behind this header. For fast integrity checks see base/core/hash.h.
 
 #include <memory>

@@ -4,9 +4,10 @@
 // server drops the connection), starts the command, pushes the build if the host lacks it, and
 // waits for the command's end.
 //
-// To be used on the loop. Every step has a deadline, except for the wait for a turn and the running
-// agent. SshOptions::start_timeout is the time from the first connection until robustrun has
-// started there; it begins anew with the turn to push, and at the end of the push.
+// To be used on the loop. Every step has a deadline, except for the wait for a turn, the reading of
+// this build, and the running agent. SshOptions::start_timeout is the time from the first
+// connection until robustrun has started there; it begins anew with the turn to push, and at the
+// end of the push.
 
 #include <chrono>
 #include <cstdint>

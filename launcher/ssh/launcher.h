@@ -9,9 +9,9 @@
 // ~/.cache/robustrun/<hash>/ (0700), verified and run there. At most `fanout` connections are being
 // set up at once, and at most kBastionConnectionsMax through one jump host. A connection that
 // breaks before robustrun has started there is retried after a random pause. Every step has a
-// deadline, except for the wait for a turn. launch() over an older agent and kill_all() kill an
-// agent by a second remote command. If the host cannot be reached within kOldAgentWait, only the
-// session is closed, and the agent ends when its lease expires.
+// deadline, except for the wait for a turn and the reading of this build. launch() over an older
+// agent and kill_all() kill an agent by a second remote command. If the host cannot be reached
+// within kOldAgentWait, only the session is closed, and the agent ends when its lease expires.
 
 #include <algorithm>
 #include <chrono>

@@ -28,7 +28,7 @@ struct SshTarget {
   std::string known_name;  // the host's name in known_hosts
   std::vector<KnownKey> host_keys;
   std::string agent_socket;  // of the ssh-agent; empty: no ssh-agent
-  // from the begin of the TCP connection to the end of the login
+  // from the beginning of the TCP connection to the end of the login
   std::chrono::milliseconds connect_timeout{};
   // The algorithms that libssh2 may agree to, in our order (fast first). Empty: libssh2 has no
   // algorithm that the configuration allows.

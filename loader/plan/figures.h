@@ -18,8 +18,8 @@ struct Imbalance {
 struct StepFigures {
   std::uint64_t tokens = 0;  // without padding
   double padding = 0;  // share of the step's room that is empty
-  // `in_order` is for comparison: the same pieces packed by next-fit in the order of drawing, then
-  // dealt by deal_in_order().
+  // This and `in_order` are for comparison: the same pieces packed by next-fit in the order of
+  // drawing, then dealt by deal_in_order().
   double padding_in_order = 0;
   Imbalance planned;
   Imbalance in_order;

@@ -67,8 +67,8 @@ class Feed {
   // After an error, the current step stays current.
   [[nodiscard]] base::Status next_step();
 
-  // The current step. It does not change, and may outlive the feed. Before present(),
-  // segment_ends() and read(), next_step() must have succeeded after open() or the last seek().
+  // The current step. It does not change, and may outlive the feed. This function, segment_ends()
+  // and read() require that next_step() has succeeded since open() or the last seek().
   [[nodiscard]] const std::shared_ptr<const Step>& present() const { return steps_.front(); }
 
   [[nodiscard]] const Spec& spec() const { return inputs_->spec; }

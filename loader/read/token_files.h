@@ -57,10 +57,10 @@ class TokenFiles {
   // Number of tokens of a sample. Errors: those of Pieces::of().
   base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
-  // Reads `count` tokens of a sample from token `offset` on. They must lie within the sample. This
-  // is checked only for a source in pieces (kCorrupt), where the caller cannot know it. The result
-  // is valid until the next call. kCorrupt: the file has become shorter since it was indexed. Other
-  // errors name the file, or are those of Pieces::of().
+  // Reads `count` tokens of a sample from token `offset` on. They must lie within the sample; this
+  // is checked only for a source in pieces, whose lengths the caller may not know. The result is
+  // valid until the next call. kCorrupt: such a check failed, or the file has become shorter since
+  // it was indexed. Other errors name the file, or are those of Pieces::of().
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
@@ -70,8 +70,8 @@ class TokenFiles {
                   std::uint32_t tokens);
 
   // The file that read() or read_ahead() is reading or opening at the moment. While the tokens of a
-  // piece are read, this is the input file of the piece; while its index is read, nullopt. Any
-  // thread.
+  // piece are read, names the input file that the piece was made from; while the index of a piece
+  // is read, nullopt. Any thread.
   [[nodiscard]] std::optional<FileRead> reading() const;
 
  private:

@@ -20,8 +20,8 @@
 
 namespace robustrun::probe {
 
-// Turns CUDA's result into a Status. kUnavailable: `error` is one; the text is "cannot WHAT: " and
-// CUDA's words.
+// Turns CUDA's result into a Status. Unless it is cudaSuccess: kUnavailable, with the text "cannot
+// WHAT: " and CUDA's words.
 [[nodiscard]] base::Status succeed(cudaError_t error, const char* what);
 
 struct Gpu {

@@ -34,7 +34,7 @@ class Leases {
     std::function<void(base::NodeId, std::function<void(bool answers)>)> probe;
     std::function<bool(base::NodeId)> has_probe;
     std::function<bool()> peers_progress;  // other ranks have done steps lately
-    std::function<void()> on_check;  // before each check, kLeaseChecksPerBeat times a heartbeat
+    std::function<void()> on_check;  // before each check; kLeaseChecksPerBeat checks per heartbeat
     std::function<void(base::NodeId, std::uint64_t number)> beat;  // a heartbeat to the node is due
   };
   // The references outlive this object.

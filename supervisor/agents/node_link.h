@@ -27,11 +27,11 @@ struct NodeLink {
   bool joined = false;                       // its Hello was accepted
   bool lost = false;                         // given up: refused if it comes back
   bool suspect = false;
-  bool answers = true;                       // its machine, on the second channel (leases.h)
-  bool paused = false;                       // we stopped reading, as the console is congested
-  base::Nanos asked_at{};                    // when its agent was launched; 0: it came by itself
-  base::Nanos heard_at{};                    // last message, by our clock
-  std::optional<base::Nanos> broken_at;      // since when it has no connection
+  bool answers = true;  // its machine answers on the second channel (leases.h)
+  bool paused = false;  // we stopped reading, as the console is congested
+  base::Nanos asked_at{};  // when its agent was launched; 0: it came by itself
+  base::Nanos heard_at{};  // last message, by our clock
+  std::optional<base::Nanos> broken_at;  // since when it has no connection
   std::string broken_why;
   std::optional<launcher::AgentEnd> launcher_lost;  // the launcher lost it while it was connected
   base::Nanos clock_offset{};  // upper bound of our clock minus the node's

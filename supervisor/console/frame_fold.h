@@ -24,8 +24,8 @@ class FrameFold {
   // Takes the display's bytes from the front of `bytes`, behind kHideCursor, and appends ordinary
   // lines to `rest`. Returns true once the display has ended.
   bool take(std::string_view& bytes, std::string& rest);
-  // Appends the lines that are likely above the display, after several calls without bytes in
-  // between, as the next frame may be far away. To be called at intervals.
+  // To be called at intervals. If no bytes came during the last few calls, appends the lines that
+  // are likely above the display, as the next frame may not come for long.
   void release_printed(std::string& rest);
   // Ends the display and appends the lines above it. A display that was drawn only once counts as
   // ordinary lines, and all of them are appended.

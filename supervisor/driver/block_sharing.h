@@ -3,9 +3,9 @@
 // Also sends blocks of the code to nodes that get the code from the supervisor.
 //
 // If the first list had only the first nodes, these would read from storage what the others read as
-// well. So the first list waits until all nodes of the run have joined, but at most
-// kBlockPeersFirst, as a node without a list reads everything by itself after a while. Nodes that
-// join later within kBlockPeersDelay share one new list.
+// well. So the first list waits until all nodes of the run have joined or the group is formed, but
+// at most kBlockPeersFirst, as a node without a list reads everything by itself after a while.
+// Nodes that join later within kBlockPeersDelay share one new list.
 //
 // Owned by the driver, on its loop.
 

@@ -33,7 +33,7 @@ class SpareStandbys {
     base::Generation generation;
     std::uint64_t serial = 0;
   };
-  std::optional<wire::StartWorkers> newest_;  // the newest order to the last node of the group
+  std::optional<wire::StartWorkers> newest_;  // the newest order to the node with the last ranks
   wire::KeepStandbys keep_;
   std::uint64_t serial_ = 0;  // of keep_; 0: there is no list yet
   std::map<base::NodeId, Heard> heard_;  // one per spare node

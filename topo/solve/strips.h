@@ -7,9 +7,9 @@
 // column touches only the switches of its strip. A row touches one switch of each strip, or two if
 // the strip goes on to its next switch within that row; seldom do two strips go on in the same row.
 //
-// If all columns of a strip begin at the same slot of a node, their nodes end at the same rows, so
-// the strip need not go on within a row. For example, stages that begin at slots 0 and 4 make two
-// such strips (fill_phases()).
+// If all columns of a strip begin at the same slot of a node, all their nodes end at the same rows.
+// Then the strip can go on to its next switch between two rows. For example, stages that begin at
+// slots 0 and 4 make two such strips (fill_phases()).
 
 #include "topo/solve/level_problem.h"
 

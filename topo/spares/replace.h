@@ -2,10 +2,10 @@
 // Fills the places of lost nodes. Pure and deterministic.
 //
 // A newcomer is a candidate that held no place, a survivor one that did. With --rerank=never, each
-// vacant place gets the newcomer with the least cost, and no other node moves. With nodes, a
-// newcomer may take a survivor's place, and the survivor the vacant place, if that pays. With all,
-// a whole new placement may be used as well, if that pays. A change pays if its gain over the steps
-// until the next failure exceeds the cost of moving.
+// vacant place gets the newcomer with the least cost, and no other node moves. With --rerank=nodes,
+// a newcomer may take a survivor's place, and the survivor the vacant place, if that pays. With
+// --rerank=all, a whole new placement may be used as well, if that pays. A change pays if its gain
+// over the steps until the next failure exceeds the cost of moving.
 
 #include <cstdint>
 #include <string>

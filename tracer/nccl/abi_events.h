@@ -30,7 +30,7 @@ struct KernelCh {
 };
 struct KernelPhase {
   std::uint8_t channel;
-  std::uint8_t phase;  // 0 barrier at the begin, 1 the work, 2 barrier at the end
+  std::uint8_t phase;  // 0 barrier at the start, 1 the work, 2 barrier at the end
   const char* name;
   std::uint64_t timer_ns;
 };

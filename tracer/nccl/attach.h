@@ -29,8 +29,8 @@ struct Tables {
   std::uint64_t* tags = nullptr;  // by the signature's slot
 };
 
-// Opens the record at the first call, in any thread; if this fails, tables() stays null. May block;
-// of the plugin's other functions only load_behind() may, too.
+// Opens the record at the first call, in any thread; if this fails, tables() stays null. This and
+// load_behind() are the only functions of the plugin that may block.
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();

@@ -33,7 +33,7 @@ struct Finished {
   std::uint64_t ordinal = 0;
   std::uint64_t bytes = 0;
   std::uint64_t kernel_ns = 0, queued_ns = 0, gap_ns = 0, whole_ns = 0;
-  // Parts of kernel_ns: the wait for other ranks at its begin, and the GPU's own work; 0: unknown.
+  // Parts of kernel_ns: the wait for other ranks at its start, and the GPU's own work; 0: unknown.
   std::uint64_t wait_ns = 0, own_ns = 0;
   std::uint64_t ended_at_ns = 0;
 };

@@ -20,7 +20,7 @@ struct OperationState {
   bool is_counted = false;   // as done
   bool awaits_kernel = false;
   std::uint64_t wait_ns = 0, own_ns = 0;  // as in Finished
-  std::uint64_t phase_at_ns = 0;  // begin of the phase that is being reported
+  std::uint64_t phase_at_ns = 0;  // start of the phase that is being reported
 };
 
 struct OperationSlot {

@@ -109,7 +109,7 @@ struct WorkerProgress {
   std::optional<std::uint64_t> steps_before;
   std::uint64_t lines_read = 0;  // lines of output that were searched for metrics
   base::Nanos data_waited{};  // total time of all waits for training data that have ended
-  // begin of the present wait for training data; none: no wait
+  // start of the present wait for training data; none: no wait
   std::optional<base::Nanos> data_wait_since{};
   // what the worker waits for: "source web, /data/web-0.bin"; empty: unknown
   std::string data_place{};

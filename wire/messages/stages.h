@@ -31,7 +31,7 @@ struct NodeStages {
 struct RankStage {
   // The stage under way, or the last stage that is over. None: the rank has not begun.
   std::optional<StageName> stage{};
-  base::Nanos since{};  // the stage's begin or, with `is_over`, its end; by the node's clock
+  base::Nanos since{};  // the stage's start or, with `is_over`, its end; by the node's clock
   bool is_over = false;
   bool called_group = false;  // the rank has called init_process_group
   bool operator==(const RankStage&) const = default;
@@ -52,7 +52,7 @@ struct StageNews {
   // A stage of workers is that of the rank which is furthest behind. None: the start is over, or
   // between two stages.
   std::optional<StageName> stage{};
-  base::Nanos since{};  // begin of `stage`, by the node's clock
+  base::Nanos since{};  // start of `stage`, by the node's clock
   // the rank which is furthest behind, for a stage of workers
   std::optional<base::LocalRank> rank{};
   std::vector<RankStage> ranks{};  // by local rank; ranks beyond the vector's end have not begun

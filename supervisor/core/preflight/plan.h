@@ -15,8 +15,9 @@
 
 namespace robustrun::supervisor {
 
-// The steps for `nodes` nodes: all of 1 … nodes - 1 if these are at most `partners_max` (at least
-// 2). Otherwise `partners_max` of them, rounded down to an even number, and spread evenly.
+// The steps for `nodes` nodes: all of 1 … nodes - 1 if these are at most `partners_max`. Otherwise
+// `partners_max` of them, rounded down to an even number, and spread evenly. `partners_max` must be
+// at least 2.
 [[nodiscard]] std::vector<std::uint32_t> call_steps(std::uint32_t nodes,
                                                     std::uint32_t partners_max);
 

@@ -82,7 +82,7 @@ struct NodeTimeline {
 struct AttemptSpan {
   std::uint32_t attempt = 0;
   base::Nanos from{};  // the first event of the attempt
-  base::Nanos to{};  // no worker is left; if unknown, the next attempt's begin or the run's end
+  base::Nanos to{};  // no worker is left; if unknown, the next attempt's start or the run's end
 };
 
 struct Reading {
