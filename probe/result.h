@@ -2,7 +2,7 @@
 // The result of one test as JSON: one object on one line (docs/preflight.md). Pure.
 //
 // The libraries of the program that writes the result may print anything. The reader therefore
-// takes the last line that begins like a result, and ignores such text within a line.
+// takes the last line that begins like a result.
 
 #include <string>
 #include <string_view>

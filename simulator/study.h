@@ -64,14 +64,14 @@ struct Study {
   std::vector<IntervalResult> intervals;  // ascending; for robustrun; empty if young_daly is 0
   Nanos best_interval{};
   Nanos young_daly{};  // 0: checkpoints cost nothing, or nothing fails
-  Nanos between_failures{};  // mean, over all machines that train
+  Nanos between_failures{};  // mean time until any machine that trains fails
   double closed_ettr = 0;  // of closed_form.h, with robustrun's mean pause
 };
 
 [[nodiscard]] Study run_study(const StudyRequest& request);
 
-// ByteRobust's rule (standbys() in closed_form.h): so many spares that, with a probability of 99 %,
-// the faults of one day that take a machine away do not need more.
+// ByteRobust's rule (standbys() in closed_form.h): the least number of spares that, with a
+// probability of 99 %, suffices for one day. Counts the faults that take a machine away.
 [[nodiscard]] std::uint32_t standbys_for(const FailureModel& failures, std::uint32_t nodes);
 
 }  // namespace robustrun::simulator

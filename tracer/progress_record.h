@@ -9,9 +9,9 @@
 // This header describes the first page; the tables of collectives follow (record_collectives.h).
 // Little endian, fixed offsets; docs/formats/progress-record.md has the same table. A reader
 // accepts any minor version of its major version and ignores fields that it does not know. The
-// worker's fields are 8-byte words, each written by one aligned store, so that a reader sees either
-// the old or the new value. Fields that must be read together (step and metrics) are under a
-// sequence lock, whose value is odd during a write.
+// worker's fields, except texts, are 8-byte words. Each is written by one aligned store, so that a
+// reader sees either the old or the new value. Texts, and fields that must be read together (step
+// and metrics), are under a sequence lock, whose value is odd during a write.
 
 #include <array>
 #include <cstddef>

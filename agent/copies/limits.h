@@ -24,7 +24,7 @@ inline constexpr std::chrono::seconds kSavesGateMax{50};
 // later call, takes longer than this.
 inline constexpr std::chrono::seconds kRescueFirstPatience{2};
 inline constexpr std::chrono::seconds kRescuePatience{4};
-// New memory for copies may take one part in this many of the memory that is available then.
+// New memory for copies may take at most this part (1/2) of the memory that is then available.
 inline constexpr std::uint64_t kCopiesMemoryShare = 2;
 inline constexpr std::size_t kCopiesWaitingMax = 1024;  // jobs that wait for a thread of one pool
 

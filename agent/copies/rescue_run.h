@@ -2,9 +2,10 @@
 // Runs a rescue (rescue.h) on a thread of a pool, and decides how long others wait for it.
 //
 // If the rescue has not ended after `wait`, it is late, and the handler `late` is called. Loads and
-// saves of the next workers wait longer, because the rescue cannot commit once they use the
-// checkpoint directories. A late rescue is given up after `most`, or when a look finds that nothing
-// was written since the look before. It then begins no further save.
+// saves of the next workers (when_over()) still wait until the rescue has ended or is given up:
+// once they use the checkpoint directories, it cannot commit. A late rescue is given up after
+// `most`, or when a look finds that nothing was written since the look before. It then begins no
+// further save.
 //
 // Owned by the caller of start(), on the agent's loop.
 

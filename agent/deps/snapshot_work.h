@@ -81,7 +81,8 @@ struct SnapshotBuild {
 [[nodiscard]] base::Result<SnapshotBuild> prepare_build(const SnapshotWish& wish,
                                                         const SnapshotTarget& target,
                                                         const bootstrap::LeaseHolder& own);
-// Turns the file that mksquashfs has written into the snapshot, and removes old snapshots.
+// Turns the file that mksquashfs has written into the snapshot, and removes the longest unused ones
+// beyond `cache_bytes_max`.
 [[nodiscard]] base::Result<bootstrap::Snapshot> finish_build(const SnapshotWish& wish,
                                                              const SnapshotTarget& target,
                                                              const SnapshotBuild& build,

@@ -12,8 +12,8 @@ namespace robustrun::base {
 // that a path can be copied. A number stays with its unit.
 [[nodiscard]] std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
-// As wrap_words(), in one text: each line has at most `width` - `indent` code points, and all lines
-// but the first begin with `indent` blanks. Ends without a newline.
+// wrap_words() of width `width` - `indent`, in one text: `indent` blanks are put before all lines
+// but the first. Ends without a newline.
 [[nodiscard]] std::string wrap_indented(std::string_view text, std::size_t width,
                                         std::size_t indent);
 

@@ -30,8 +30,8 @@ struct JournalRecord {
 struct JournalDamage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  // Number of lost records, by the sequence numbers around the damage. At the end of the file it is
-  // the least number, or 0 if the rest of the file was too large to be searched.
+  // Number of lost records, by the sequence numbers around the damage. At the end of the file more
+  // may be lost; 0: the rest of the file was too large to be searched.
   std::uint64_t records = 0;
 };
 

@@ -42,7 +42,7 @@ inline constexpr std::chrono::seconds kUnmountMax{5};
 inline constexpr unsigned kLoopDrawsMax = 64;  // tries to take a free loop device
 inline constexpr unsigned long kLoopReadAheadBytes = 128 << 10;  // as the kernel's default
 inline constexpr std::size_t kHelperWordsMax = 1024;  // of squashfuse's output
-inline constexpr unsigned kMountFoldersMax = 256;  // of one name
+inline constexpr unsigned kMountFoldersMax = 256;  // NAME-0, NAME-1, …
 
 // profile_store
 inline constexpr std::size_t kProfilesMax = 64;  // per cache and kind; the oldest are removed
@@ -68,7 +68,8 @@ inline constexpr std::chrono::milliseconds kSignPatience{400};  // patience with
 inline constexpr std::size_t kAskedAtOnceMax = 3;  // peers asked for one block at the same time
 // A peer without any sign for this long is given up.
 inline constexpr std::chrono::milliseconds kSilentPeerMax{2000};
-inline constexpr std::chrono::seconds kSlowPeerMax{60};  // then a peer without a block is given up
+// A peer that has not sent the block after this time is given up in spite of signs.
+inline constexpr std::chrono::seconds kSlowPeerMax{60};
 inline constexpr int kLatesAreFailure = 3;  // late replies in a row, without a block between them
 // How long a failed peer is not asked; doubled with each failure up to the maximum.
 inline constexpr std::chrono::milliseconds kPeerOutFirst{1000};

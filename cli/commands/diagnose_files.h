@@ -33,7 +33,8 @@ struct Gathered {
 using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
 // Errors: a file that the user named is unreadable or of no known kind, the rank of a dump is
-// unknown, two files have the same rank, or no file is usable. A text about one file names it.
+// unknown, two dumps or two records have the same rank, or no file is usable. A text about one file
+// names it.
 [[nodiscard]] base::Result<Gathered> gather(const std::vector<NamedFile>& files,
                                             const ReadFile& read);
 

@@ -50,7 +50,7 @@ inline constexpr std::chrono::seconds kDeviceQueryMax{60};
 inline constexpr std::chrono::seconds kAccelerateMax{120};  // for accelerate to read its file
 // Interval for resolving a rendezvous whose name is not known yet.
 inline constexpr int kLookUpAgainMs = 1000;
-inline constexpr int kJoinTokenPollMs = 20;  // between two looks of a task for the token
+inline constexpr int kJoinTokenPollMs = 20;  // between two looks for the join token of an srun
 inline constexpr std::size_t kSecretBytesMin = 16;
 inline constexpr std::size_t kSecretBytesMax = 4096;
 inline constexpr std::uint32_t kNodesMax = 16384;

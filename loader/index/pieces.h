@@ -29,8 +29,8 @@ inline constexpr std::uint64_t kPieceRecords = 1024;
 // Length of the index of a piece with `records` records.
 [[nodiscard]] std::size_t piece_index_bytes(std::uint64_t records);
 // Parses the index of a piece. `bytes`: the first piece_index_bytes(records) of a file of
-// `file_bytes`. Offsets in the result are from the start of the file. kCorrupt: the text has no
-// path.
+// `file_bytes`. Offsets in the result are from the start of the file. kCorrupt: the error's
+// text names no path.
 [[nodiscard]] base::Result<MegatronIndex> parse_piece(std::string_view bytes, std::uint64_t records,
                                                       std::uint64_t file_bytes);
 
@@ -43,7 +43,7 @@ class PieceWait {
     std::uint64_t number = 0;
   };
 
-  // Sets whether the reader waits. If not, which is so at first, a missing piece is an error.
+  // Sets whether the reader waits. At first it does not: a missing piece is then an error.
   void let(bool waits) { waits_ = waits; }
   // Waits a moment for the piece of this sample. Returns false if the reader must not wait, or not
   // any longer.
@@ -73,8 +73,8 @@ class Pieces {
     MegatronIndex index;
   };
 
-  // `sources` must outlive this object. `kept`: of how many samples of each source lengths and
-  // offsets stay in memory.
+  // `sources` must outlive this object. `kept`: for how many samples of each source the
+  // lengths and offsets stay in memory.
   Pieces(std::span<const SourceIndex> sources, std::uint64_t kept, std::shared_ptr<PieceWait> wait)
       : sources_(sources), kept_max_(kept), wait_(std::move(wait)), kept_(sources.size()) {}
 

@@ -19,12 +19,13 @@
 namespace robustrun::loader {
 
 struct IndexedFile {
-  // PREFIX.bin, with the tokens; or the input file, if the source is in pieces or estimated.
+  // PREFIX.bin, with the tokens; or the input file, if the source is in pieces (pieces.h) or
+  // estimated.
   std::string path;
   std::uint64_t first = 0;                 // number of the file's first sample in the source
   TokenType type = TokenType::kUint16;
   std::span<const std::uint64_t> offsets;  // of each sample, in bytes; empty: there are no tokens
-  std::string pieces{};  // folder of the file's pieces (pieces.h)
+  std::string pieces{};  // folder of the file's pieces
 };
 
 struct SourceIndex {

@@ -20,8 +20,7 @@
 
 namespace robustrun::probe {
 
-// Turns CUDA's result into a Status. Unless it is cudaSuccess: kUnavailable, with the text "cannot
-// WHAT: " and CUDA's words.
+// CUDA's result as a Status. An error becomes kUnavailable, with "cannot WHAT: " and CUDA's words.
 [[nodiscard]] base::Status succeed(cudaError_t error, const char* what);
 
 struct Gpu {

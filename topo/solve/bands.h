@@ -16,8 +16,9 @@
 
 namespace robustrun::topo {
 
-// One assignment for each kind of division into bands of `per_band` switches that is possible; for
-// places of one class. `rows` and `columns` must satisfy blocks_cross().
+// At most four assignments with `per_band` switches per band: the bands have switches of similar or
+// of mixed sizes, and strips end between columns or within them. Kinds that do not fit are left
+// out. All places must be of one class; `rows` and `columns` must satisfy blocks_cross().
 std::vector<Assignment> fill_bands(const LevelProblem& problem, const Blocks& rows,
                                    const Blocks& columns, std::uint32_t per_band);
 

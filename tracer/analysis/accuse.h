@@ -67,8 +67,9 @@ void add_left_behind(const Case& facts, Verdict& verdict);
 // Whether the process may still go on by itself: it uses or waits for a processor, waits for
 // storage (unless one of its GPUs reports errors), does I/O, or its stack changes.
 [[nodiscard]] bool is_moving(const Evidence& evidence);
-// Whether only a sleep or a lock in a line of the script keeps the process: it uses no processor
-// and no GPU, does no I/O, and none of its other threads, children and connections is active.
+// Whether the process only sleeps, or waits for a lock, in a line of the script: it uses no
+// processor and no GPU, does no I/O, and none of its other threads, children and connections is
+// active.
 [[nodiscard]] bool is_still(const Evidence& evidence, const Whereabouts& where);
 // The groups of equal stacks: "stacks: 3 ranks: step (train.py:90); rank 11: load (train.py:87),
 // data loader"; empty if all stacks are equal.

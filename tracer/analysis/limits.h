@@ -45,8 +45,8 @@ inline constexpr double kLeastShareLost = 0.5;  // of the median duration
 inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
 inline constexpr double kSlowEdgeFactor = 2;  // times slower than the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
-// Compared with its own history: from the first factor on a link or a group has become slower;
-// below the second one a group counts as unchanged.
+// Compared with its own history: above kFallenFactor a link or a group has become slower; below
+// kSteadyFactor a group counts as unchanged.
 inline constexpr double kFallenFactor = 1.5;
 inline constexpr double kSteadyFactor = 1.2;
 inline constexpr std::uint64_t kRateCountLeast = 3;  // collectives in the last seconds
@@ -75,8 +75,8 @@ inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
 inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
-// In this part (1/10) of the operations a machine's first rank counts as in time: its apparent
-// lateness there is the error of the machine's clock.
+// The earliest rank of a machine counts as in time in this part (1/10) of the operations. Its
+// greatest apparent lateness there is the error of the machine's clock.
 inline constexpr std::size_t kLateBestPart = 10;
 inline constexpr int kLateRounds = 4;  // how often this error is computed and removed
 // The least shares for a verdict: late operations of the rank, among operations of the same kinds;

@@ -56,8 +56,8 @@ std::optional<Verdict> rule_not_ended(const Case& facts);  // R12
 std::optional<Verdict> rule_calls_by_stack(const Case& facts);  // R2, without any record
 std::optional<Verdict> rule_unseen_elsewhere(const Case& facts);  // R2, by stacks
 
-// R11: a verdict about nodes, to replace `verdict` if its culprits are most ranks of each of their
-// nodes.
+// R11: if `verdict` blames most ranks of every node that has culprits, returns a verdict about
+// these nodes, to replace it.
 std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verdict);
 
 // The ranks that have not entered an operation, by the reason that keeps them.
@@ -73,9 +73,9 @@ struct Absent {
 // Members without a record that are missing from operations that all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // First, each member that is the only one that may be missing from some operation. Then, of the
-  // other operations, the member that may be missing from most of them; repeated for the operations
-  // that are left, until no single member leads.
+  // First, each member that alone may be missing from some operation. Then, the member that may be
+  // missing from most of the operations that no member listed so far explains; and so on, until no
+  // single member leads.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and members that cannot be told apart
 };

@@ -29,13 +29,13 @@ struct Tables {
   std::uint64_t* tags = nullptr;  // by the signature's slot
 };
 
-// Opens the record at the first call, in any thread; if this fails, tables() stays null. This and
-// load_behind() are the only functions of the plugin that may block.
+// Opens the record at the first call, in any thread; if this fails, tables() stays null. Only
+// attach() and load_behind() may block, of all functions of the plugin.
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
-// The pid of the process that called attach() and mapped the record, also in its forked children,
-// and also if the record belongs to another process; 0: no record was mapped.
+// The pid of the process that called attach(), even if the record belongs to another process; 0: no
+// record was mapped. Forked children still get their parent's pid.
 [[nodiscard]] pid_t own_pid();
 // The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, not a number, or above
 // 0xffffffff.

@@ -4,8 +4,8 @@
 // NCCL keeps one pointer per event. It gets the other plugin's handle, which so cannot be lost; a
 // table maps this handle to ours. If the other plugin does not want the event, or has no handle for
 // it, NCCL gets our handle itself. A pointer of a process never looks like one of our handles,
-// which use the highest bits (handle.h). If the other plugin's handle is a number that does, the
-// table tells the two apart.
+// which use the highest bits (handle.h). If the other plugin's handle is a number that looks like
+// one, the table tells the two apart.
 //
 // The table has room for many times the events in flight. If a row is full, the oldest entry makes
 // room, and our part ignores later reports of its event. Entries of communicators stay until

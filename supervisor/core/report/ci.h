@@ -13,10 +13,10 @@ namespace robustrun::supervisor {
 // Markdown for $GITHUB_STEP_SUMMARY: how the run ended, and a table of its incidents.
 [[nodiscard]] std::string report_markdown(const RunReport& report);
 
-// GitHub's workflow commands, one a line: an error for the failure that ended the run, and a
-// warning for each of the first 50 failures that the run recovered from. They name the user's file
-// and line if a traceback of the first failing rank shows them. `workspace` (an absolute path;
-// empty: unknown) is removed from the start of the file's path.
+// GitHub's workflow commands, one a line, for the first 50 failures and the last one: an error for
+// the failure that ended the run, a warning for each that the run recovered from. They name the
+// user's file and line if a traceback of the first failing rank shows them. `workspace` (an
+// absolute path; empty: unknown) is removed from the start of the file's path.
 [[nodiscard]] std::string github_annotations(const RunReport& report, std::string_view workspace);
 
 // A test suite with a test case for each attempt. Only the last attempt of a failed run counts as

@@ -1,8 +1,9 @@
 #pragma once
 // Text for a terminal: labelled items that wrap, quoted lines, aligned rows. Pure.
 //
-// All text except that of row() is made printable first (base/core/text.h), so that no worker can
-// move the cursor. Line ends in values start new lines. One code point counts as one column.
+// All text except labels and that of row() is made printable first (base/core/text.h), so that no
+// worker can move the cursor. Line ends in values start new lines. One code point counts as one
+// column.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 // Agents of the nodes: when they are launched, and what the loss of an agent means for its node.
-// Their memory is in NodeState.
+// Their state is in NodeState.
 
 #include <cstdint>
 #include <string>

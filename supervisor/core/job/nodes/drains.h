@@ -1,7 +1,7 @@
 #pragma once
 // Nodes that the scheduler drains, reboots or puts under maintenance. Their workers may go on; a
 // spare takes the node's place at the next restart or, if the policy says so, at once. Such a node
-// is not to blame: it is a spare again when the scheduler withdraws its plan. The memory is in
+// is not to blame: it is a spare again when the scheduler withdraws its plan. The state is in
 // NodeState.
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 // Findings about machines. Each is reported, and remembered because it may explain a failure. If
-// the policy says so, the machine is evicted. Plans of the scheduler go to Drains. The memory is in
+// the policy says so, the machine is evicted. Plans of the scheduler go to Drains. The state is in
 // NodeState.
 
 #include <optional>

@@ -7,7 +7,7 @@
 // for ever.
 //
 // In an open group no machine is tested while the run waits: a repaired one joins by itself. The
-// memory is in NodeState.
+// state is in NodeState.
 
 #include <string>
 #include <vector>
