@@ -46,7 +46,8 @@ struct Replay {
   std::uint32_t simulated = 0;  // incidents that these failures caused in the simulation
   std::uint32_t while_starting = 0, stalls = 0, by_user = 0;  // left out
   std::vector<ReplayRow> rows;  // each column sums to `duration`
-  bool start_is_copied = false;  // no other run tells how long a start takes: as in the run
+  // No other run tells how long a start takes, so the run's own start was used.
+  bool start_is_copied = false;
 };
 
 // kInvalidArgument: the journal lacks the specification, or the run never trained.

@@ -16,7 +16,7 @@ namespace robustrun::agent {
 // Mount points of /proc/self/mountinfo, in its order; malformed lines are skipped. Pure.
 [[nodiscard]] std::vector<std::string> parse_mountinfo(std::string_view text);
 
-// The mount that contains `path`, found by comparing names, so that no file system can hang. Empty:
+// The mount that contains `path`. Only compares names, so it cannot hang in a file system. Empty:
 // unknown. Pure.
 [[nodiscard]] std::string mount_of(const std::vector<std::string>& mounts, std::string_view path);
 

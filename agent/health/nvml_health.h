@@ -9,8 +9,8 @@
 
 namespace robustrun::agent {
 
-// Blocks until `write` returns false, which it does when the output is no longer read, or longer if
-// the library hangs.
+// Blocks until `write` returns false because the output is no longer read; longer if the library
+// hangs.
 void watch_gpus(const std::function<bool(std::string_view)>& write);
 
 }  // namespace robustrun::agent

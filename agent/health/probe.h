@@ -22,7 +22,7 @@ class HealthProbe {
 
 struct WatchedProbe {
   wire::NodeHealth::Source source;
-  std::string subject;  // named in the report of a look that does not end
+  std::string subject;  // named in a finding which says that a look does not end
   std::chrono::milliseconds every;  // interval of the looks
   std::shared_ptr<HealthProbe> probe;
 };

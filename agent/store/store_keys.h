@@ -49,7 +49,7 @@ class StoreKeys {
 
   // Whether each key has a value or is a queue that is not empty.
   [[nodiscard]] bool has_all(const std::vector<std::string_view>& keys) const;
-  // True if has_all(). Otherwise `client` is woken once each missing key has come. Replaces an
+  // True if has_all(). Otherwise `client` is woken when the last missing key has come. Replaces an
   // earlier wait of `client`. kLimit: too many keys are waited for.
   base::Result<bool> wait(Client client, const std::vector<std::string_view>& keys);
   // Counts one more client at the barrier `key`. True if `clients` have come; the others are then

@@ -44,7 +44,7 @@ class HalfWritten {
 
   struct Outcome {
     std::vector<wire::CheckpointMoved> moved{};  // at most kMovedToldMax; `lines` has all
-    // For the user: what was moved, why, and where to; and, once each, what stays and why.
+    // For the user: what was moved, why, and where to; and, each only once, what stays and why.
     std::vector<std::string> lines{};
   };
   [[nodiscard]] Outcome before_attempt(const Attempt& attempt);

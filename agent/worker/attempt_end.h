@@ -35,8 +35,8 @@ class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
   // To be called when the last worker is gone. `since`: wall time of the attempt's start.
   void begin(base::Attempt attempt, base::Nanos since, Handlers handlers);
   [[nodiscard]] bool has_begun() const { return state_.has_begun; }
-  // Sets whether another attempt follows, by the last stop order. If so, `done` does not wait until
-  // copies are saved.
+  // Sets whether another attempt follows, as the last stop order says. If so, `done` does not wait
+  // until copies are saved.
   void set_goes_on(bool goes_on);
   // Whether saving continues after `done`, for WorkersGone.
   [[nodiscard]] bool is_saving() const { return state_.saves; }

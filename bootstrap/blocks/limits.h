@@ -36,8 +36,8 @@ inline constexpr std::chrono::seconds kNamedPatience{5};  // wait for a source w
 inline constexpr std::size_t kReadsWaitingMax = 4096;  // further reads fail with EIO at once
 inline constexpr std::size_t kReadBytesMax = std::size_t{4} << 20;
 inline constexpr std::chrono::seconds kFailureLogEvery{1};
-inline constexpr std::chrono::seconds kFailedFor{
-    1};  // how long a block that could not be fetched fails at once
+// For this long, reads of a block that could not be fetched fail at once.
+inline constexpr std::chrono::seconds kFailedFor{1};
 inline constexpr std::size_t kFailedMax = 4096;  // remembered failed blocks
 
 // content_check

@@ -1,6 +1,6 @@
 #pragma once
-// Measures the origin: bytes per second over the last 8 seconds that had requests, and the typical
-// time to the first byte. Pure.
+// Measures the origin: bytes per second over the last seconds that had requests, without the newest
+// one, which is incomplete; and the typical time to the first byte. Pure.
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Memory for several copies of a rank's state (copies_kept.h says how many), so that one is
 // complete while another is written. The memory is this process's own, or a memfd of the agent,
 // which keeps the copies if this process dies. A memfd may have a board (hold_board.h), with which
-// the agent holds copies.
+// the agent protects copies from being overwritten.
 //
 // All memory is allocated before use, so a lack of memory is an error here and not a SIGBUS later.
 // A memfd is sealed, so that no process can shorten it while another reads it.
@@ -64,7 +64,8 @@ class MemoryArea {
   AreaShape shape_;
 };
 
-// Length of an area with slots of at least `slot_bytes`. kLimit: more than kMemoryBytesMax.
+// Length of an area with slots of at least `slot_bytes`. kLimit: `slot_bytes` is 0, or kCopiesMax
+// slots would exceed kMemoryBytesMax.
 base::Result<std::uint64_t> area_bytes(std::uint64_t slot_bytes, bool with_board = false);
 // Makes a memfd of `bytes` zeros that can neither shrink nor grow, with all its memory allocated.
 // kLimit, ENOMEM or ENOSPC: the machine has too little memory. May take a second per GiB.

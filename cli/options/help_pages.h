@@ -45,7 +45,8 @@ struct CommandPage {
 struct GroupPage {
   Group group;
   std::string_view topic;
-  std::string_view summary;  // in the list of groups; empty: not listed, of one subcommand
+  // In the list of groups; empty: not listed, because the group belongs to one subcommand.
+  std::string_view summary;
   std::string_view example;
 };
 

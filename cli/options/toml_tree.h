@@ -1,7 +1,5 @@
 #pragma once
 // A TOML text as plain data. The only user of toml++ (in toml_tree.cpp). Pure.
-//
-// A value of the wrong type is never replaced by a default.
 
 #include <cstdint>
 #include <optional>

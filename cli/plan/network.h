@@ -11,8 +11,8 @@
 namespace robustrun::cli {
 
 // Sets `network`, `shown_ranks`, `spec.nodes` and `spec.group` of the request; its workers,
-// run_directory and spec.run_id must be set. Clears workers.share_blocks if the run has one
-// machine.
+// run_directory and spec.run_id must be set. Clears workers.share_blocks if the run has a single
+// agent, on this machine, and no other may join.
 [[nodiscard]] base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
                                         const Rendezvous& rendezvous, const Program& program,
                                         supervisor::RunRequest& request);

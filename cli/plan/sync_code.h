@@ -1,6 +1,6 @@
 #pragma once
-// --sync-code: packs a run's code before anything starts, and changes paths in it to the folder
-// where each node unpacks it. Reads and writes files.
+// --sync-code: packs a run's code before anything starts. Each node unpacks it in its cache; the
+// run's paths into the code are changed to that folder. Reads and writes files.
 
 #include <string>
 

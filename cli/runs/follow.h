@@ -46,8 +46,8 @@ class Follower {
  public:
   // `client` and `signals` must outlive the follower. `lines` of history are shown first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
-  // Shows output until the run ends. With `until_up`: until all workers run, everything on standard
-  // error and ending with a whole line. May be called again.
+  // Shows output until the run ends. With `until_up`, shows it on standard error until all workers
+  // run, and then ends the last line. May be called again.
   Followed follow(bool until_up);
 
  private:

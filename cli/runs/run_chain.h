@@ -28,14 +28,14 @@ struct RunChain {
 // The chain of the run in this directory, from the folder that holds it. Blocking.
 [[nodiscard]] RunChain chain_of(const std::string& run_directory);
 
-// The newest starts in a row, the last of them in a given directory, that asked to be queued again
-// although no worker had started in them.
+// A row of consecutive starts that asked to be queued again although no worker had started in them.
+// It ends with a given start.
 struct VainStarts {
   std::uint32_t count = 0;  // at most kVainStartsMax
   std::string reason;  // why the newest of them ended
 };
-// For the run in this directory. A start that was stopped (by a preemption, say) ends the row, and
-// so does a journal that cannot be read. Blocking.
+// The row that ends with the run in this directory. Going back, a start that was stopped (by a
+// preemption, say) breaks it off, and so does a journal that cannot be read. Blocking.
 [[nodiscard]] VainStarts vain_starts(const std::string& run_directory);
 
 // The starts before the one in this directory, in order. Blocking; unreadable journals are left

@@ -77,13 +77,14 @@ typedef struct rr_data_memory rr_data_memory;  // of one batch
 
 typedef struct rr_data_batch {
   uint64_t step;
-  uint64_t step_labels;  // over all ranks, without -100
-  uint64_t labels;  // of this micro-batch, without -100
+  uint64_t step_labels;  // number of labels other than -100 in the step, over all ranks
+  uint64_t labels;  // number of labels other than -100 in this micro-batch
   uint32_t micro;
   uint32_t sequences;
   size_t segment_count;
-  // First tokens, labels and positions: sequences * context int64_t of each. Then segment_count
-  // int32_t: 0, then the ends of all pieces and of the padding, in tokens (cu_seqlens).
+  // The tokens, then the labels, then the positions: sequences * context int64_t of each. Then
+  // segment_count int32_t: 0, then the ends of all pieces and of the padding, in tokens
+  // (cu_seqlens).
   void* block;
   size_t block_bytes;  // size of the block, the same for all batches; the end may be unused
   rr_data_memory* memory;  // owns the block; to be given back with rr_data_release()

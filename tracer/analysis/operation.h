@@ -48,13 +48,13 @@ inline constexpr std::uint8_t kOpKinds = 13;
 // algorithm bandwidth times bus_factor(), and can be compared with the hardware's bandwidth.
 
 // The size of a collective to which one rank passes `bytes` (Signature::bytes()). 0: nccl-tests
-// does not measure this kind, or `members` is needed and 0.
+// does not measure this kind, or `members` is 0 (all_reduce, broadcast and reduce ignore it).
 [[nodiscard]] constexpr std::uint64_t measured_bytes(OpKind kind, std::uint64_t bytes,
                                                      std::uint64_t members) {
   using enum OpKind;
   if (kind == kAllReduce || kind == kBroadcast || kind == kReduce) return bytes;
-  // One rank passes its whole input, or a part for or from each member.
   if (kind == kReduceScatter || kind == kAllToAll) return members == 0 ? 0 : bytes;
+  // `bytes` is one member's part.
   if (kind == kAllGather || kind == kGather || kind == kScatter) return bytes * members;
   return 0;
 }

@@ -29,7 +29,8 @@ struct Wait {
   std::uint64_t ordinal = 0;
   base::Nanos age{};
   std::int32_t peer = -1;  // for send and recv: rank in the communicator
-  bool has_edges = false;  // a seen member has not come; false: all seen ones are inside
+  // A member whose progress is known has not come; false: all of these are inside.
+  bool has_edges = false;
 };
 
 // Why a sink blocks the ranks that wait for it; the worst reason first.
@@ -40,7 +41,7 @@ enum class Guilt : std::uint8_t {
   kBehind,  // inside an operation that a peer has finished
   kCalled,  // has called the operation, but the library's call has not launched it
   kAbsent,  // has not entered, and is in no other operation
-  kOccupied,  // inside another operation that all have entered: nothing follows
+  kOccupied,  // inside another operation, which all have entered: no cause is known
 };
 
 // A sink and why it is to blame.
@@ -66,7 +67,8 @@ class WaitGraph {
   // longest wait of the job (kShareOfLongestWait), unless it is dead, stopped or behind, or the job
   // is at rest.
   [[nodiscard]] const std::vector<Blame>& blames() const { return blames_; }
-  // Communicators whose members wait for an unseen member, as indices in FleetView::comms().
+  // Communicators whose members wait for an unseen one, whose progress is unknown; as indices in
+  // FleetView::comms().
   [[nodiscard]] const std::vector<std::uint32_t>& unseen() const { return unseen_; }
   // Knots: ranks that wait only for each other; each ascending.
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& knots() const { return knots_; }

@@ -1,6 +1,6 @@
 #pragma once
-// A bandwidth limit for bulk data: a token bucket that holds at most the bytes of kBulkBurst (a
-// time). Pure; one thread.
+// A bandwidth limit for bulk data: a token bucket. After a pause, what the limit allows in the time
+// kBulkBurst may be sent at once. Pure; one thread.
 
 #include <algorithm>
 #include <cstdint>

@@ -186,8 +186,8 @@ struct CheckpointMoved {
   }
 };
 
-// Where a rank's copies go or come from, told to one of two nodes: the rank's own, and the keeper
-// (which holds the rank's copies in memory).
+// Where a rank's copies go or come from. Told to one of two nodes: the rank's own node, or the
+// keeper (which holds the rank's copies in memory).
 struct CopyRoute {
   base::Rank rank;
   base::NodeId node;  // the other of the two nodes

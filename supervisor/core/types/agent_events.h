@@ -13,7 +13,7 @@ struct AgentJoined {
   std::string address;       // numeric; empty: as in its NodeSpec
   std::uint32_t slots = 0;   // workers that it offers; used if NodeSpec::slots is 0
   std::string listens{};  // numeric endpoint for a supervisor on another machine; empty: none
-  std::string bulk{};  // numeric endpoint for copies in memory of other agents; empty: none
+  std::string bulk{};  // numeric endpoint to which other agents send copies; empty: none
   base::Nanos asked{};  // when it was launched, by the supervisor's clock; 0: it came by itself
   base::Nanos began{};  // when its process began, by the supervisor's clock; 0: unknown
   template <class V>

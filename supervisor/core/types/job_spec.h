@@ -133,7 +133,7 @@ struct JobSpec {
   PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
   bool check_only = false;  // the run ends with the check's verdict
   PlacementUse placement = PlacementUse::kOff;
-  std::vector<FaultRow> faults;  // of rows that fit equally well the first counts
+  std::vector<FaultRow> faults;  // if several rows fit equally well, the first counts
   Policy policy;  // what is done about faults
   bool replays_own_program = false;  // --replay-cmd; otherwise replays run the alignment test
   template <class V>

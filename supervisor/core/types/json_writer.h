@@ -31,8 +31,8 @@ class JsonWriter {
     JsonWriter(text).append_object(value);
     return text;
   }
-  // The same without members that are 0, false, empty, null or the first value of an enum: a reader
-  // takes these values for members that are missing.
+  // The same without members that are 0, false, empty, null or the first value of an enum: a
+  // missing member means this value to a reader.
   template <class T>
   static std::string sparse_object(const T& value) {
     std::string text;
