@@ -25,7 +25,7 @@ def header_offsets():
 
 def test_offsets_are_those_of_the_header():
     offsets = header_offsets()
-    assert len(offsets) == 26
+    assert len(offsets) == 27
     assert {name: getattr(progress, name.upper()) * 8 for name in offsets} == offsets
 
 
