@@ -172,8 +172,8 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 
     A damaged checkpoint is marked as poisoned. One that a disk cannot read (Unreadable, EIO) is
     not, because it may be readable later or on another machine. In both cases ranks that load
-    together warn and try the previous checkpoint. Ranks without a process group raise; if the
-    checkpoint was marked, the next start loads the previous one.
+    together warn and try the previous checkpoint. Several ranks without a process group, or
+    with read_only, raise; if the checkpoint was marked, the next start loads the previous one.
     """
     group = None if read_only else rank_group.group()
     with stages.loading(), _lock:

@@ -179,9 +179,9 @@ class RobustReader(StorageReader):
     """Loads from `directories`: the newest checkpoint, or that of dcp.load's checkpoint_id or of
     `step`. Works at any world size, and with other tensor shardings than at the time of saving.
 
-    As with robustrun.checkpoint.load_latest: in jobs of several ranks or under robustrun, the
-    directories are claimed, so that no earlier attempt can commit any more and all ranks find the
-    same checkpoint; a damaged checkpoint is marked, and the next start takes the previous one.
+    In jobs of several ranks or under robustrun, the directories are claimed, so that no earlier
+    attempt can commit any more and all ranks find the same checkpoint. With a damaged checkpoint
+    the load fails and marks it: the next start takes the previous one.
     After a load, `last_load` is a Loaded.
 
     read_only    True: neither claim nor mark, for processes that only read, such as an evaluation

@@ -42,7 +42,7 @@ constexpr Rule kHangRules[] = {
     rule_not_seen,           // R2
     rule_not_ended,          // R12, no rank is inside an operation
     rule_calls_by_stack,     // R2, no rank is inside a recorded operation
-    rule_all_outside,      // R10
+    rule_all_outside,        // R10
 };
 // R7, R7b, R8; R8 for gloo; R8c; R7 for gloo.
 constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_gpu,   rule_slow_link,
