@@ -64,9 +64,9 @@ void Checkpoints::judge(const Outage& outage) {
   auto agent = std::ranges::find_if(group_, is_there);
   const auto told = std::ranges::find(group_, resume_.node());
   if (told != group_.end() && is_there(*told)) agent = told;  // it reaches the directories
-  const std::string soon = progress_.has_source
-                               ? fmt::format("within {} steps of resuming", spec_.policy.poison_steps)
-                               : "without progress after resuming";
+  const std::string soon =
+      progress_.has_source ? fmt::format("within {} steps of resuming", spec_.policy.poison_steps)
+                           : "without progress after resuming";
   const std::string text =
       fmt::format("setting aside the checkpoint of {}: {} {} from it", which, why, soon);
   if (agent == group_.end()) {
