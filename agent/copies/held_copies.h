@@ -4,8 +4,8 @@
 // those ranks next can fetch the copies.
 //
 // Owned by PeerCopies, on the agent's loop; copies are received, sent and saved on threads of this
-// object. Copies arrive in slots 0 and 1 of a rank's memory, even if adopted memory has more slots.
-// The newest complete copy stays while the next one arrives. In rounds (CopyRound in
+// object. Copies arrive in slots 0 and 1 of a rank's memory; memory taken over by adopt() may have
+// more slots. The newest complete copy stays while the next one arrives. In rounds (CopyRound in
 // wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says which
 // round is complete.
 

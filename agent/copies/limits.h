@@ -10,7 +10,7 @@ namespace robustrun::agent {
 
 // After this time a rescue is late (rescue_run.h); less than kLeaveMax.
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};
-// Loads and saves of the next workers wait longer for a rescue: for kBreakpointSaveMax plus the
+// Loads and saves of the next workers wait for a late rescue, too: for kBreakpointSaveMax plus the
 // time that its copies take at kRescueBytesPerSecond, but for kRescueMax at most. A late rescue is
 // given up when it has written nothing for kRescueLook.
 inline constexpr std::chrono::seconds kRescueLook{4};
@@ -20,8 +20,8 @@ inline constexpr std::size_t kRescueThreads = 4;  // copies that are saved at on
 // How long loads and saves may wait after StartWorkers, which is sent after every rescue has begun.
 // A worker waits for 90 s.
 inline constexpr std::chrono::seconds kSavesGateMax{50};
-// If there are several checkpoint directories, a rescue gives up a directory whose first call, or a
-// later call, takes longer than this.
+// If there are several checkpoint directories, a rescue gives up a directory that does not answer a
+// call in time: the first call, or a later one.
 inline constexpr std::chrono::seconds kRescueFirstPatience{2};
 inline constexpr std::chrono::seconds kRescuePatience{4};
 // New memory for copies may take at most this part (1/2) of the memory that is then available.

@@ -26,8 +26,8 @@ class RoundPart {
   void begin_attempt();
   // Begins the round of `order`.
   void begin(const wire::CopyRound& order);
-  // Call every kCopiesLookEvery: finds the copy that the worker made for the round. True: another
-  // copy is held for the round, or none any more.
+  // Call every kCopiesLookEvery: finds the copy that the worker made for the round. True: a copy
+  // was found, or the held one was lost.
   bool look();
 
   [[nodiscard]] bool is_in_round() const { return round_ != 0; }

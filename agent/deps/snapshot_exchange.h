@@ -2,10 +2,10 @@
 // Passes snapshots of dependencies between nodes: a node that lacks a snapshot gets it from a node
 // that has it (docs/formats/bulk.md), or waits for a node that is making it.
 //
-// Owned by NodeSnapshot, on the agent's loop. A node waits only for nodes before it in the tree of
-// the snapshot's name (bootstrap/store/block_tree.h), so no cycle of waiting nodes can form; the
-// first node makes the snapshot. A received snapshot is a hard link to the file in which the block
-// store collected its blocks.
+// Owned by NodeSnapshot, on the agent's loop. A hash of the snapshot's name orders the nodes as
+// a tree (bootstrap/store/block_tree.h). A node waits only for nodes before it, so no cycle of
+// waiting nodes can form; the first node makes the snapshot. A received snapshot is a hard link to
+// the file in which the block store collected its blocks.
 
 #include <functional>
 #include <memory>
@@ -30,11 +30,10 @@ class SnapshotExchange : private BlockSource,
 
   using IsWanted = std::function<bool(const bootstrap::Snapshot&)>;
   using Found = std::function<void(base::Result<std::optional<bootstrap::Snapshot>>)>;
-  // Looks for the snapshot on other nodes and fetches it to `cache`. Only for a node that holds the
-  // lease of `cache`, and makes the snapshot itself if no other node has it. Other nodes are told
-  // from now on that the snapshot is coming. `is_wanted` judges a snapshot that another node
-  // offers. `found` gets nullopt if no node has a wanted snapshot and no node before this one makes
-  // one.
+  // Looks for the snapshot on other nodes and fetches it to `cache`. Call while this node holds the
+  // lease of `cache`. Other nodes are told from now on that the snapshot is coming. `is_wanted`
+  // judges a snapshot that another node offers. `found` gets nullopt if no node has a wanted
+  // snapshot and no node before this one makes one: this node then makes it.
   void seek(const std::string& cache, const std::string& key, IsWanted is_wanted, Found found);
   // The snapshot is in `cache`: other nodes may fetch it from now on.
   void offer(const std::string& cache, const bootstrap::Snapshot& snapshot);

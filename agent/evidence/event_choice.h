@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the ranks for which NCCL traces each step of its data on the network. The trace costs
+// Chooses the ranks for which NCCL traces each step of a transfer over the network. The trace costs
 // NCCL's thread five events per step, so only a few ranks spread over the job are traced, or all
 // ranks while a hang is suspected.
 //

@@ -46,8 +46,8 @@ class EvidenceCollector {
  public:
   using Done = std::function<void(tracer::Evidence)>;
 
-  // `done` is called once, from the loop, never from within start(), after `within` or kEvidenceMin
-  // at the latest.
+  // `done` is called once, from the loop, never from within start(), after `within` at the latest;
+  // a shorter time than kEvidenceMin counts as kEvidenceMin.
   static std::unique_ptr<EvidenceCollector> start(NodeContext& node, Suspect suspect,
                                                   std::chrono::milliseconds within, Done done);
   virtual ~EvidenceCollector() = default;

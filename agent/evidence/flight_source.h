@@ -5,9 +5,9 @@
 //
 // gloo has a recorder, and so has each of the back ends nccl2 and nccl-lazy. The recorder of the
 // older NCCL back end is not asked, because reading it can abort the capture of a CUDA graph. A
-// recorder that the worker's torch does not have (status 404, or gloo's entries) is not asked
-// again. If the worker does not answer, its last dump is read: files with the same content, which a
-// worker writes when it ends by an exception.
+// recorder that the worker's torch does not have (the answer is status 404 or has gloo's entries)
+// is not asked again. If the worker does not answer, its last dump is read: files with the same
+// content, which a worker writes when it ends by an exception.
 //
 // Owned by the CollectiveWatch, on the agent's loop; an answer is parsed on the pool, because that
 // takes milliseconds. The worker is not trusted: its answer is bounded, and there is a time limit.

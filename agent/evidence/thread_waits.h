@@ -4,8 +4,8 @@
 // for a lock from a worker that waits for storage, a peer, a child process or an upload.
 //
 // Needs permission to trace the worker, and reads a few bytes of its memory: when a sleep ends, and
-// which descriptors are polled. Without permission the result is that of a default ThreadWaits.
-// Blocks for some milliseconds: for the blocking pool.
+// which descriptors are polled. Without permission `main` is kOther, and `others_idle` is false if
+// there are other threads. Blocks for some milliseconds: for the blocking pool.
 
 #include <sys/types.h>
 

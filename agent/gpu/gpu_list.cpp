@@ -1,5 +1,6 @@
 // Five functions of NVML's C interface, by their names in libnvidia-ml.so.1 (nvml.h, API version 2
-// of nvmlInit and nvmlDeviceGetCount); all return nvmlReturn_t, where 0 is success.
+// of nvmlInit and nvmlDeviceGetCount); all but nvmlErrorString return nvmlReturn_t, where 0 is
+// success.
 
 #include "agent/gpu/gpu_list.h"
 

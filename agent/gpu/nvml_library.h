@@ -1,8 +1,8 @@
 #pragma once
 // NVIDIA's management library (NVML, libnvidia-ml.so.1), loaded at run time, with those structures
-// and function types of its C interface (nvml.h) that several files need. All its functions return
-// nvmlReturn_t, where 0 is success. Only for helper processes, because the library's calls may
-// hang.
+// and function types of its C interface (nvml.h) that several files need. All its functions but
+// nvmlErrorString return nvmlReturn_t, where 0 is success. Only for helper processes, because the
+// library's calls may hang.
 
 #include <dlfcn.h>
 #include <fmt/core.h>

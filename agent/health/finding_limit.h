@@ -14,7 +14,7 @@
 
 namespace robustrun::agent {
 
-// Lets pass, per minute and source, kFindingsPerMinute new findings and as many findings that are
+// Lets pass, per minute and source, kFindingsPerMinute new findings and as many reports that one is
 // over.
 class FindingLimit {
  public:

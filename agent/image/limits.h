@@ -18,9 +18,9 @@ inline constexpr std::chrono::seconds kImageServerQuitMax{2};
 inline constexpr std::chrono::seconds kImagePeersWait{10};
 // For reading the profile beside an image; after this time the server starts without a profile.
 inline constexpr std::chrono::seconds kImageProfileMax{2};
-// A half-written profile of this age is removed; at most so many files are searched for one.
+// A half-written profile of this age is removed.
 inline constexpr std::chrono::hours kTornProfileAge{1};
-inline constexpr std::size_t kImageFolderEntriesMax = 10'000;
+inline constexpr std::size_t kImageFolderEntriesMax = 10'000;  // searched for such profiles
 inline constexpr std::chrono::seconds kImageEndMax{5};  // for unmounting at the end of the run
 // After workers were killed, a FUSE server counts as hanging if their reads still wait after
 // kKilledReadersMax, or if a block server does not answer within kKilledReadersAnswer.

@@ -73,7 +73,7 @@ inline constexpr std::chrono::seconds kStandbyWaitMax{20};
 // A worker that has run user code for this long without a step is asked for its modules.
 inline constexpr std::chrono::seconds kModulesAfter{10};
 inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;
-// All standbys together may take one part in this many of the available memory.
+// All standbys together may take 1 / kStandbyMemoryShare of the available memory.
 inline constexpr std::uint64_t kStandbyMemoryShare = 10;
 inline constexpr std::size_t kMeminfoBytesMax = std::size_t{64} << 10;
 
@@ -94,17 +94,18 @@ inline constexpr std::chrono::milliseconds kLastLookMax{500};
 inline constexpr std::chrono::seconds kFlightInterval{1};
 inline constexpr std::chrono::seconds kFlightIntervalStepping{10};
 inline constexpr std::chrono::seconds kFlightIntervalMoving{5};
-// Steps no longer advance after this time, or after twice the longest recent step if that is
-// longer.
+// After this time without a step, steps count as standing still; after twice the longest recent
+// step if that is longer.
 inline constexpr std::chrono::seconds kStepsStillAfter{1};
 inline constexpr std::size_t kStepGapsRemembered = 8;
 inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
 inline constexpr std::chrono::seconds kTrafficInterval{1};  // between reads of the traffic tables
-// Between reports of bandwidth, which have the rows that took most of the time; and between reports
-// with names of communicators, which a new supervisor needs.
+// Between reports of bandwidth.
 inline constexpr std::chrono::seconds kBandwidthInterval{5};
 inline constexpr std::chrono::seconds kBandwidthIntervalFallen{2};  // while slower than usual
+// Between reports that also name the communicators, for a new supervisor.
 inline constexpr std::chrono::minutes kBandwidthNamesInterval{1};
+// A report has the rows that took most of the time.
 inline constexpr std::size_t kBandwidthRowsMax = 16;
 inline constexpr std::chrono::seconds kEmptyTableInterval{1};  // between reads of an empty table
 inline constexpr std::size_t kWatchedCommunicatorsMax = 1024;  // of one worker
@@ -185,8 +186,8 @@ inline constexpr std::size_t kSourceBytesMax = std::size_t{4} << 20;  // of a fi
 inline constexpr std::size_t kCallBytesMax = 60;
 // A lane of its own, because a dead adapter may block reads of its files.
 inline constexpr std::uint32_t kNetworkLane = 0xFFFFFFFC;
-// Looks at all workers together that run or are queued, so that a look that hangs does not let the
-// queue grow.
+// Looks that run or are queued, at all workers together: a look that hangs must not let the queue
+// grow.
 inline constexpr unsigned kSlowLooksMax = 64;
 
 // process_look
@@ -204,9 +205,9 @@ inline constexpr std::size_t kStackDumpBytesMax = std::size_t{1} << 20;
 // A larger file is truncated before the next dump.
 inline constexpr std::size_t kStackFileBytesMax = std::size_t{4} << 20;
 inline constexpr std::chrono::milliseconds kStackPoll{10};  // between looks at a growing dump
-// A dump is whole after so many looks without growth, if it ends like one, or if it does not.
-inline constexpr unsigned kStackQuietPolls = 5;
-inline constexpr unsigned kStackQuietPollsMax = 50;
+// A dump counts as whole after so many looks without growth.
+inline constexpr unsigned kStackQuietPolls = 5;  // if it ends like a whole dump
+inline constexpr unsigned kStackQuietPollsMax = 50;  // otherwise
 
 // worker_sockets
 inline constexpr std::size_t kSocketsMax = 256;  // reported per worker
@@ -216,7 +217,7 @@ inline constexpr unsigned kSocketReadsMax = 1U << 16;
 // Until the kernel sends the next part of its answer.
 inline constexpr std::chrono::milliseconds kSocketAnswerMax{500};
 
-// A connection over which no more bytes went between two looks counts as idle.
+// A connection counts as idle if at most so many bytes went over it between two looks.
 inline constexpr std::uint64_t kIdleSocketBytes = 1024;
 
 // process_look, thread_waits: threads that are looked at
@@ -257,8 +258,8 @@ inline constexpr std::size_t kSysfsBytesMax = std::size_t{64} << 10;
 
 // port
 inline constexpr unsigned kPortDrawsMax = 256;
-// If there are fewer candidates, ports below 10000 are added, and if there are still too few, the
-// kernel's ephemeral ports.
+// If there are fewer candidates, ports below 10000 are added. If there are still too few, the
+// candidates are all ports from 10000 on, including the kernel's ephemeral ports.
 inline constexpr std::size_t kPortCandidatesMin = 1024;
 
 // worker_version: the list of a version's code files

@@ -29,8 +29,8 @@ class Machine {
   // The lowest processor that shares the highest cache level of `cpu`; 0 if the caches are unknown.
   [[nodiscard]] unsigned cache_of(unsigned cpu) const;
   [[nodiscard]] unsigned socket_of(unsigned cpu) const;
-  // The NUMA node of each GPU that CUDA shows for this value of CUDA_VISIBLE_DEVICES, in CUDA's
-  // order. nullopt: the variable is not set.
+  // The NUMA node of each GPU that CUDA shows for this value of CUDA_VISIBLE_DEVICES (nullopt: the
+  // variable is not set), in CUDA's order.
   [[nodiscard]] std::vector<unsigned> nodes_of_gpus(
       const std::optional<std::string>& cuda_visible_devices) const;
 

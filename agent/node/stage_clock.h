@@ -33,8 +33,8 @@ class StageClock {
  public:
   explicit StageClock(const base::Clock& clock) : clock_(clock) {}
 
-  // A stage of the agent begins or ends: an image, an environment, or imports that its workers
-  // share and that count as the first part of the workers' imports. Stages before an attempt belong
+  // A stage of the agent begins or ends: the image, the environment, or imports that workers share.
+  // Shared imports count as the first part of the workers' imports. Stages before an attempt belong
   // to that attempt. A stage lasts while some part of it lasts; gaps between parts do not count. A
   // part that is begun twice counts from the first begin. An end without a begin is ignored.
   void begin(wire::StageName stage, StagePart part = StagePart::kWhole);

@@ -23,12 +23,13 @@ inline constexpr std::chrono::milliseconds kPartialLineMax{100};
 // ends.
 inline constexpr std::chrono::seconds kConsolePauseMax{10};
 
-// Bytes that wait to be written to a log file: from the first limit on, output is not read.
+// Bytes that wait to be written to a log file; from kFileCongestedBytes on, output is not read.
 inline constexpr std::size_t kFileCongestedBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kFileQueueBytesMax = std::size_t{512} << 10;
 // A file that takes nothing for this time loses bytes.
 inline constexpr std::chrono::seconds kFileStallMax{5};
-inline constexpr std::chrono::seconds kFileRetryAfter{1};  // after a write error, bytes are dropped
+// For this time after a write error, bytes are dropped.
+inline constexpr std::chrono::seconds kFileRetryAfter{1};
 
 // --line-metrics: bytes of a line that are searched, and of a name (as robustrun.step allows).
 inline constexpr std::size_t kMetricLineBytesMax = std::size_t{4} << 10;

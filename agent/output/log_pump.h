@@ -9,7 +9,7 @@
 // they are counted, reported once, and marked by a line in the file once it can be written again.
 //
 // The console gets whole lines, except lines longer than kLineBytesMax and an incomplete line that
-// does not grow for kPartialLineMax. '\r' ends a line, too, so that progress bars are shown. NUL
+// no longer grows (kPartialLineMax). '\r' ends a line, too, so that progress bars are shown. NUL
 // and non-UTF-8 bytes pass unchanged. An idle pump holds no buffers except the kept lines.
 
 #include <boost/asio/any_io_executor.hpp>

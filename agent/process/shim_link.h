@@ -37,8 +37,8 @@ struct ShimOptions {
 
 class ShimLink {
  public:
-  // First comes either on_started or on_start_failed. on_exited follows on_started. on_gone always
-  // comes, as the last. on_notice and on_signalled may come earlier, too. Handlers may be null.
+  // Either on_started or on_start_failed comes. on_exited follows on_started. on_gone always comes,
+  // as the last. on_notice comes before on_started, on_signalled at any time. Handlers may be null.
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;

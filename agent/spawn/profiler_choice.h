@@ -2,8 +2,8 @@
 // Which profiler plugin NCCL would load into the workers without robustrun: the one that
 // NCCL_PROFILER_PLUGIN names, in the environment or in NCCL's configuration files; otherwise
 // libnccl-profiler.so, if the loader finds it (src/misc/param.cc and src/plugin/plugin_open.cc of
-// NVIDIA/nccl). NCCL has one slot for profiler plugins. robustrun's plugin takes the slot and calls
-// the other plugin (profiler_slot.h). Reads small files; blocks as long as their disks do.
+// NVIDIA/nccl). NCCL has one slot for profiler plugins; profiler_slot.h decides which plugin gets
+// it. Reads small files; blocks as long as their disks do.
 
 #include <string>
 #include <string_view>

@@ -15,7 +15,7 @@ namespace robustrun::agent {
 
 struct WorkerCommand {
   std::vector<std::string> argv;  // argv[0] without '/' is searched in PATH by the shim
-  std::vector<std::string> environment;  // NAME=VALUE, complete; robustrun's replace the caller's
+  std::vector<std::string> environment;  // NAME=VALUE, complete; robustrun's replace the user's
   std::vector<std::string> notices;  // for the log; only local rank 0's command has any
 };
 

@@ -20,16 +20,16 @@ struct WorkerFiles {
   std::string error_file;  // TORCHELASTIC_ERROR_FILE
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
-  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller's plugin keeps the slot
-  std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: asks torch's Flight Recorder
+  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the user's plugin keeps the slot
+  std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET, for reading torch's Flight Recorder
   std::string stacks;      // no variable: the boot module derives the name from `record`'s
   std::string modules{};   // list of imported modules, for its standby; name as for `stacks`
   std::string touched{};   // list of files that it reads; name as for `stacks`
-  std::string ras_address{};  // NCCL_RAS_ADDR, unless the caller has one
+  std::string ras_address{};  // NCCL_RAS_ADDR, unless the user has set it
   ProfilerShare profiler{};
 };
 
-// Adds the worker's variables to `env`, which holds the caller's. `cpus` and errors: as for
+// Adds the worker's variables to `env`, which holds the user's. `cpus` and errors: as for
 // make_worker_command(). Returns a notice for the log, if any.
 base::Result<std::optional<std::string>> set_worker_variables(
     Environment& env, const wire::WorkerTemplate& workers, const wire::StartWorkers& start,

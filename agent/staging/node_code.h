@@ -3,7 +3,7 @@
 // file, the pack, block by block: from peers or, if no peer has the block, from the supervisor. The
 // pack is then unpacked into the cache (bootstrap/store/code_store.h).
 //
-// Owned by StageFiles, on the agent's loop, which begins it as soon as the run is known here.
+// Owned by StageFiles, which begins it as soon as the run is known here. Used on the agent's loop.
 
 #include <cstdint>
 #include <deque>
