@@ -76,7 +76,7 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
     Stage stage = Stage::kMissing;
     bool is_stored = false;  // the store has it, but it was not read and checked yet
   };
-  // These learn the blob and its reader (`about_`).
+  // These learn the blob, and a node that can read the file (`about_`).
   void describe();
   void describe_from_file(std::function<void()> otherwise);
   void describe_from_peers();
@@ -123,7 +123,7 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // number of a block, and two counts
   StagedFrom from_;
   Done done_;
-  // The pools are shared with other files, so the numbers start at different points.
+  // The pools are shared with other files, so each file begins with another lane.
   std::uint32_t next_lane_ = static_cast<std::uint32_t>(base::hash64(path_));
   base::Timer stall_;
 };

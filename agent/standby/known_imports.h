@@ -23,7 +23,7 @@ class KnownImports {
   KnownImports(const KnownImports&) = delete;
   KnownImports& operator=(const KnownImports&) = delete;
 
-  // Calls `go` with the list of an earlier run of NodeContext::workers, perhaps before this
+  // Calls `go` with the list that an earlier run left for NodeContext::workers, perhaps before this
   // returns. Empty: no list was found within kImportsKnownMax.
   void find(std::function<void(std::string)> go);
   // Keeps the list in the file `path` for the next run. If nodes share the cache, only the first

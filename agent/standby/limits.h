@@ -16,8 +16,9 @@ inline constexpr std::chrono::seconds kImportsKnownMax{2};
 inline constexpr std::size_t kScriptBytesMax = std::size_t{4} << 20;
 inline constexpr std::size_t kNamedFileBytesMax = std::size_t{1} << 20;  // named by an argument
 inline constexpr std::chrono::hours kImportsSpoiltFor{24 * 7};
-// How long a run's first workers wait for their template. Without the template they would import
-// for as long; but if an import hangs, it should hang in the workers, where a look finds it.
+// How long a run's first workers wait for their template. The wait costs little, because they would
+// import for as long themselves. It ends because an import that hangs should hang in the workers,
+// where a look finds it.
 inline constexpr std::chrono::seconds kFirstStandbyWaitMax{60};
 
 }  // namespace robustrun::agent

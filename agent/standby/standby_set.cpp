@@ -43,7 +43,7 @@ std::string without_files(const std::string& list) {
 StandbySet::StandbySet(NodeContext& node, Handlers handlers)
     : node_(node), handlers_(std::move(handlers)), patience_(node.executor) {}
 
-// A path of this node or another one's.
+// Whether the run has any standbys, on this node or another.
 bool StandbySet::keeps_any() const {
   return !given_up_ && node_.workers.standby != wire::StandbyMode::kOff &&
          !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;

@@ -19,8 +19,8 @@
 //
 // A restart is as slow as its slowest worker. So it waits for standbys that still import, if each
 // other worker has a ready one and these are at least half of all. It also waits for a template
-// that still imports, because a worker that started now would import for longer. For the report,
-// each worker that a restart starts without a standby has a reason.
+// that still imports, because a worker that started now would import for longer. The report says
+// why a restart starts a worker without a standby.
 //
 // If the imports are known from an earlier run (known_imports.h), the node's first workers are
 // forked from a template, too: all of them, or none.
@@ -67,8 +67,8 @@ class StandbySet {
   // (docs/formats/standby.md). Existing standbys that match stay. Empty `wanted`: keeps none.
   void keep(std::vector<Wanted> wanted, const std::string& list);
   // To be called when an attempt starts. Standbys that still import would compete with the workers
-  // and are killed, unless each worker has a ready or importing standby and at least half are
-  // ready.
+  // and are killed, unless each worker has a ready or importing standby and at least half are ready
+  // or just being forked.
   void begin(const wire::StartWorkers& order);
   // Whether the attempt's workers are the first ones on this node, and could be standbys if their
   // imports were known.
@@ -98,8 +98,8 @@ class StandbySet {
   // creates the file `list`, in which the worker is to write its list of modules.
   Place take(const wire::WorkerSlot& slot, const LaunchSpec& wanted, const std::string& list);
   // To be called up to ten times a second for each worker, each time followed by one prepare().
-  // Notes whether the worker has made a step, and takes its list of modules. `reading`: null while
-  // there is no record.
+  // Notes whether the worker has made a step or has run user code for kModulesAfter, and takes its
+  // list of modules. `reading`: null while there is no record.
   void look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading);
   // Forks the standbys that are due, or starts the next template or standby.
   void prepare();

@@ -21,8 +21,8 @@ inline constexpr std::size_t kEntryFilesReadMax = 512;
 
 // half_written
 inline constexpr std::size_t kGlobBytesMax = 1024;
-inline constexpr std::size_t kGlobFoldersMax = 256;  // in which matches are looked for
-inline constexpr std::size_t kGlobNamesMax = 65'536;  // of all these folders
+inline constexpr std::size_t kGlobFoldersMax = 256;  // with matches, for one glob
+inline constexpr std::size_t kGlobNamesMax = 65'536;  // looked at for one glob
 inline constexpr std::size_t kEntriesLookedAt = 16;  // per folder, the newest
 inline constexpr std::size_t kAsideNamesMax = 100;  // names tried for one checkpoint
 inline constexpr std::size_t kMovedToldMax = 64;  // per attempt, to the supervisor
@@ -31,7 +31,7 @@ inline constexpr std::size_t kLinesOnceMax = 256;  // remembered lines, so that 
 // first attempt, and before later ones.
 inline constexpr std::chrono::seconds kQuietBeforeFirst{120};
 inline constexpr std::chrono::seconds kQuietBetween{10};
-// At an attempt's end: a checkpoint that changed then and cannot be judged is reported.
+// A checkpoint that changed this shortly before an attempt's end and cannot be judged is reported.
 inline constexpr std::chrono::seconds kLastSeconds{10};
 
 }  // namespace robustrun::agent

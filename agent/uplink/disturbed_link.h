@@ -3,8 +3,8 @@
 // `robustrun inject`): a SupervisorLink around another one, without effect until disturb() is
 // called.
 //
-// No message is lost or reordered, as with TCP, which sends again: held messages are delivered late
-// and in order, or at once if kHeldMessagesMax messages are held. Both directions are treated
+// No message is lost or reordered, because TCP would send it again. Held messages are delivered
+// late and in order, or at once if kHeldMessagesMax messages are held. Both directions are treated
 // alike. The inner connection still notices its own end and the supervisor's silence by itself.
 // Used on the agent's loop.
 

@@ -64,9 +64,10 @@ class SupervisorLink {
                                                       Network network, Handlers handlers);
   virtual ~SupervisorLink() = default;
 
-  // Over a network, reports of the current attempt are kept and repeated on the next connection. Of
-  // the findings, stages and notes about checkpoints that are sent without a connection, the first
-  // kUndeliveredMax go out on the next one. Other messages without a connection are lost.
+  // Over a network, reports of the current attempt and the newest SavingOver messages of any
+  // attempt are kept and repeated on the next connection. Of the findings, stages and notes about
+  // checkpoints that are sent without a connection, the first kUndeliveredMax go out on the next
+  // one. Other messages without a connection are lost.
   virtual void send(const wire::Message& message) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   // To be called when the supervisor has welcomed this agent. Over a socket pair without effect.

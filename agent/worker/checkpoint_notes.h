@@ -4,7 +4,7 @@
 //
 // A script may save at every step, and the supervisor serves thousands of workers. So the first
 // note of each kind of event is sent at once, and later ones at most every kCheckpointNoteInterval.
-// The first kLoadsAtOnceMax loads of another checkpoint than before are sent at once, too.
+// A load of another checkpoint than the last one is sent at once, too, up to kLoadsAtOnceMax times.
 
 #include <array>
 #include <chrono>

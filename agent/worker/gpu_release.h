@@ -15,11 +15,11 @@ namespace robustrun::agent {
 
 class GpuRelease {
  public:
-  // Looks at once which processes use the GPUs before the run's first workers, which do not wait
-  // for that. `node` outlives this object.
+  // Looks at once which processes already use the GPUs. The run's first workers do not wait for
+  // that. `node` outlives this object.
   static std::unique_ptr<GpuRelease> start(NodeContext& node);
   virtual ~GpuRelease() = default;
-  // Whether that first look has ended. Before its end, workers do not wait.
+  // Whether that first look has succeeded. Until then, workers do not wait.
   [[nodiscard]] virtual bool is_ready() const = 0;
   // To be called when `count` workers and all their descendants have just ended.
   virtual void workers_gone(std::size_t count) = 0;

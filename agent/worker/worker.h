@@ -76,7 +76,7 @@ class Worker final : public FaultTarget {
   // since the last call.
   bool report_progress();
   // Answers with one Observed, also if the worker is dead. A newer question drops an unanswered
-  // one. `workers`: how many workers of this node are asked; the Observed repeats it, but says 1
+  // one. `workers`: how many workers of this node are asked, for the Observed, which says 1
   // with `question.use_of`. If the question has neither `evidence` nor `use_of`, a stop waits for
   // the answer, for at most kLastLookMax (last_look.h).
   void observe(const wire::Observe& question, std::uint32_t workers);
@@ -140,7 +140,7 @@ class Worker final : public FaultTarget {
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;  // for the first and the last rank alone
+  std::optional<LineMetrics> line_metrics_;  // only on the first and the last rank
   std::optional<EventChoice> events_;  // writes record_
   std::optional<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;  // asks collectives_

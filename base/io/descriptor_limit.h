@@ -10,9 +10,9 @@
 
 namespace robustrun::base {
 
-// To be called at the start, before there are threads, and again when an agent or a run begins:
-// the parent's Child::spawn lowers this process's limit right after its start, perhaps only after
-// the first call. If the limit cannot be raised, it stays as it is.
+// To be called at the start, before there are threads, and again when an agent or a run begins,
+// because the parent's Child::spawn lowers the limit of this process, perhaps after the first call.
+// If the limit cannot be raised, it stays as it is.
 void raise_descriptor_limit();
 
 // The soft limit for programs that this process starts.

@@ -93,7 +93,7 @@ class BlobReads {
   std::function<void(const std::string&)> failure_;
   std::optional<base::Error> refusal_;
   base::Nanos report_due_{};
-  std::uint64_t next_number_ = 1;  // 0: a read that is not in waiting_
+  std::uint64_t next_number_ = 1;  // reads that are not in waiting_ have number 0
   // By number, which is also the order of their deadlines.
   std::map<std::uint64_t, ReadPtr> waiting_;
   std::thread deadline_thread_;

@@ -7,8 +7,8 @@
 // from the storage. So a block is read from the storage once. Every block has a different order, so
 // every node sends about as much as it receives. The nodes need only the list of nodes in common.
 //
-// A node that is in its list asks only nodes before it, so such nodes never wait for each other in
-// a circle, even if their lists differ. (A root may also ask first_others(), but only for blocks
+// A node that is in its own list asks only nodes before it, so such nodes never wait for each other
+// in a circle, even if their lists differ. (A root may also ask first_others(), but only for blocks
 // that they have stored.)
 
 #include <cstdint>
