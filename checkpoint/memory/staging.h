@@ -43,7 +43,7 @@ class Staging {
   static base::Result<std::uint64_t> slot_bytes_for(const StageOrder& order,
                                                     const PartContents& contents);
   // Keeps copies in `area` from now on. Complete copies that are already in `area` are kept; those
-  // in the previous area are dropped. kConflict: a slot is held.
+  // in the previous area are dropped. kConflict: hold() keeps a slot.
   base::Status use(MemoryArea area);
   [[nodiscard]] const MemoryArea& area() const { return area_; }
 

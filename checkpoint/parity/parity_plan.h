@@ -3,11 +3,11 @@
 // different mounts, so a lost mount takes at most one member of each group. Pure.
 //
 // A file's header and its data are cut separately into extents of at most kExtentBytes. Each group
-// takes one extent from each of several mounts: as many as possible, but at most kGroupMembersMax
-// members in all, and at least `parity` usable mounts give none. Mounts with the most extents left
-// come first, and each gives its largest extent, so that extents of similar length share parity.
-// The parity goes to usable mounts that gave no extent: to those that would be done with all their
-// writes first. On mounts of equal speed this rotates the parity over the mounts, as RAID 5 does.
+// takes one extent from each of as many mounts as possible. But `parity` usable mounts must be left
+// over for the group's parity, and the group has at most kGroupMembersMax members. Mounts with the
+// most extents left come first, and each gives its largest extent, so that extents of similar
+// length share parity. Of the mounts left over, those that would finish all their writes first take
+// the parity. On mounts of equal speed this rotates the parity over the mounts, as RAID 5 does.
 
 #include <cstdint>
 #include <span>

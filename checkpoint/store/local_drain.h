@@ -43,9 +43,9 @@ struct LocalDrainOptions {
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
-// How the ranks of one machine, which see the same files, share the work of rest(). Of the writers
-// whose files are all visible here, rank `number` of `of` ranks copies the files of writers
-// `number`, `number` + `of`, and so on.
+// How the `of` ranks of one machine, which see the same files, share the work of rest(): of the
+// writers whose files are all visible here, this rank takes the one at index `number` and every
+// `of`-th after it.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;

@@ -24,7 +24,7 @@
 namespace robustrun::checkpoint {
 
 // Reads the whole checkpoint and marks it as verified. kCorrupt: the text has the first fault and
-// the number of faults.
+// the number of further ones.
 base::Status verify_and_mark(Disk& disk, const FoundAttempt& found);
 
 // Marks as verified a checkpoint that was read back and found sound.
@@ -46,11 +46,11 @@ struct Pruned {
 // Removes old checkpoints. directories.front() is the home.
 //
 // First verifies checkpoints from the newest down until `keep` (at least 1) are verified or one is
-// damaged. Then removes all checkpoints except the `keep` newest verified ones, everything newer
-// than those, pinned ones, and ones whose manifest cannot be read. Poisoned checkpoints, and those
-// on disks of single machines, do not count towards `keep`. A checkpoint on disks of single
-// machines is removed as soon as one newer checkpoint counts. Uncommitted attempts are removed if
-// their generation is lower than `fence` (nullopt: the generation in FENCE).
+// damaged. Then removes the checkpoints that are older than the `keep` newest verified ones, except
+// pinned ones and ones whose manifest cannot be read. Poisoned checkpoints, and those on disks of
+// single machines, do not count towards `keep`. A checkpoint on disks of single machines is removed
+// as soon as one newer checkpoint counts. Uncommitted attempts are removed if their generation is
+// lower than `fence` (nullopt: the generation in FENCE).
 //
 // Once a directory does not answer or cannot be listed, nothing more is removed, because that
 // directory would later show attempts whose other parts have been removed. kTimeout: the home's

@@ -97,7 +97,7 @@ class Store {
  public:
   // Opens a store and makes the mounts' paths absolute. The home must be a directory that answers
   // (kNotFound: no such directory). If another mount is faulty, each save does without it and
-  // reports it. kInvalidArgument: no mount, no worker, a directory twice, or more than kMountsMax
+  // reports it. kInvalidArgument: no mount, no thread, a directory twice, or more than kMountsMax
   // directories.
   static base::Result<Store> open(StoreOptions options);
 

@@ -73,8 +73,8 @@ int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int k8s_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun requeue [RUN]`: queues this job again. A Slurm job then leaves out the hosts that
-// failed its run.
+// `robustrun requeue [RUN]`: queues this batch job again; in Slurm, without the hosts that failed
+// its run.
 int requeue_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();

@@ -24,7 +24,8 @@ struct Check {
   CheckState state = CheckState::kOk;
   std::string found;
   std::string advice;  // what to do; empty: nothing
-  // If `found` has readings: the text by which hosts are compared when all is well; empty: `found`.
+  // If `found` has values that vary, such as free memory: the text by which hosts are compared when
+  // all is well. Empty: they are compared by `found`.
   std::string kind = {};
 };
 

@@ -8,7 +8,7 @@
 //   LSF          LSB_JOBID, LSB_DJOB_HOSTFILE: a file as PBS's; or LSB_MCPU_HOSTS: "HOST SLOTS …"
 //
 // Sources: qsub(1B) of PBS Professional and of Torque; sge_pe(5); LSF's environment variable
-// reference. At most sites slots are processors, so they do not give the number of workers.
+// reference. A slot usually is a processor, so slots do not give the number of workers.
 //
 // Reads the files through Surroundings::machine; pure otherwise.
 

@@ -19,7 +19,7 @@ namespace robustrun::cli {
 
 // The hosts in rank order: that of --rank0, then the others in natural order (n2 before n10).
 // Without --hosts and --hostfile these are the hosts of `allocation`, which may be empty.
-// Host::slots is 0 where --nproc-per-node counts: because it was given, or because the host file
+// Host::slots is 0 where --nproc-per-node applies: because it was given, or because the host file
 // has no slots. Errors name the option as the user wrote it, or the line of the host file.
 [[nodiscard]] base::Result<std::vector<launcher::Host>> plan_hosts(
     const Settings& settings, const Surroundings& around,

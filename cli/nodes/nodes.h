@@ -44,7 +44,7 @@ struct NodesPlan {
   };
   Way way = Way::kLocal;
   // In rank order, spares last. kProcesses: as named, or else generated names; kRendezvous: empty;
-  // kLocal: empty, or this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
+  // kLocal: empty, or this machine as --hosts names it. Host::slots 0: --nproc-per-node applies.
   std::vector<launcher::Host> hosts;
   std::vector<launcher::Host> unused;  // more than --nnodes and --spares need, in their order
   std::uint32_t min_nodes = 1;

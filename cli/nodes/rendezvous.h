@@ -26,7 +26,7 @@ struct Rendezvous {
   bool standalone = false;  // given, or implied by one node without a port
   std::string master_addr;  // empty: the node's address
   std::uint16_t master_port = 0;  // 0: a free port for every attempt
-  std::string node_address;  // for MASTER_ADDR; empty: the address of its connection
+  std::string node_address;  // for MASTER_ADDR; empty: that of its connection to the supervisor
   std::vector<std::string> warnings;
 };
 

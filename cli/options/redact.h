@@ -1,6 +1,7 @@
 #pragma once
-// Hides secrets in texts that are stored or shown: values become *** if their name contains TOKEN,
-// KEY, SECRET or PASSW, or ends with NOTIFY, in any case; so do user and password in a URL. Pure.
+// Hides secrets in texts that are stored or shown. Values become *** if their name contains TOKEN,
+// KEY, SECRET or PASSW, or ends with NOTIFY, in capital or small letters; so do user and password
+// in a URL. Pure.
 
 #include <span>
 #include <string>

@@ -18,7 +18,8 @@
 
 namespace robustrun::cli {
 
-// The cluster of `hosts` alone, in their order. NVLink domains become a level if they fit.
+// The cluster of `hosts` alone, in their order. NVLink domains become a level if they fit
+// (topo/network/nvl_domains.h).
 [[nodiscard]] base::Result<topo::Cluster> find_cluster(const std::string& topology,
                                                        const std::vector<std::string>& hosts,
                                                        const Surroundings& around);

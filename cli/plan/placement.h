@@ -1,7 +1,7 @@
 #pragma once
-// Which of the named hosts work, and in which order, according to the network between them. Reads
-// the network through cli/placement/cluster_source.h; pure otherwise. Errors are whole sentences
-// for the user, exit code 2.
+// Which of the named hosts hold ranks, and in which order, according to the network between them.
+// Reads the network through cli/placement/cluster_source.h; pure otherwise. Errors are whole
+// sentences for the user, exit code 2.
 
 #include <cstdint>
 #include <optional>
@@ -18,8 +18,8 @@ namespace robustrun::cli {
 
 struct PlacementPlan {
   bool chosen = false;        // false: the hosts keep their natural order
-  // The named hosts, in natural order (--rank0 first); for a rendezvous, the nodes of --topology.
-  // NodeIndex indexes them.
+  // The named hosts, in natural order (--rank0 first; repeat offenders last, if not all hosts hold
+  // ranks); for a rendezvous, the nodes of --topology. NodeIndex indexes them.
   topo::Cluster cluster;
   topo::Parallel parallel;  // as given; placement.shape.parallel is resolved
   topo::Objective objective;
@@ -31,7 +31,7 @@ struct PlacementPlan {
   // Workers assumed on each host that finds its own number only at the start; 0: all are known.
   std::uint32_t slots_assumed = 0;
   topo::Placement placement;  // what the run uses
-  topo::Placement natural;  // hosts in natural order (n2 before n10), --rank0 first
+  topo::Placement natural;  // hosts in the order of `cluster` (n2 before n10)
   topo::Placement lexicographic;  // hosts in alphabetical order (n10 before n2)
   supervisor::PlacementRequest request;
 

@@ -1,5 +1,6 @@
 #pragma once
-// Makes merged settings a run that is ready to start: checks everything, makes nothing.
+// Turns merged settings into the plan of a run that is ready to start: checks everything, makes
+// nothing.
 //
 // Pure but for questions to Surroundings. Errors are whole sentences for the user, exit code 2.
 

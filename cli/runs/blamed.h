@@ -10,8 +10,8 @@
 
 namespace robustrun::cli {
 
-// The notes about hosts of the run in `run_directory` and of its earlier starts (run_chain.h), the
-// oldest first, without those that are forgotten in `history`. Journals that cannot be read are
+// The notes about hosts of all starts of the run in `run_directory` (run_chain.h), the oldest
+// first, without those that are forgotten in `history`. Journals that cannot be read are
 // left out; stderr names them.
 [[nodiscard]] std::vector<supervisor::NodeNote> notes_of_chain(
     const std::string& run_directory, const supervisor::NodeHistory& history);

@@ -20,7 +20,8 @@ namespace robustrun::cli {
     supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
 
 // As ask_status(), but transfers only what has changed since the last call with this `mirror`, and
-// updates the mirror. One mirror per supervisor. `rank`: everything about this rank is transferred.
+// updates the mirror. One mirror per supervisor. `rank`: of this rank everything is transferred,
+// changed or not.
 // A supervisor of an earlier version that sends no changes is asked for the whole status; `mirror`
 // then stays as it is.
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_changes(supervisor::ControlClient& client,

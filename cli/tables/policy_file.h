@@ -1,5 +1,5 @@
 #pragma once
-// Reads from TOML (docs/policy.md) the policy of the core for faults. Pure, except for questions to
+// Reads the core's policy for faults from TOML (docs/policy.md). Pure, except for questions to
 // Surroundings::machine.
 //
 //   [ladder]    evict, tolerate, restart, "roll back", check, "give up", replay: arrays of steps

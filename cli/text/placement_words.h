@@ -23,7 +23,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string weights_text(const PlacementPlan& plan);
 // "closed form, optimal (proven)"
 [[nodiscard]] std::string quality_text(const topo::Placement& placement);
-// Nodes that neither work nor are spares.
+// Nodes that hold no ranks and are not spares.
 [[nodiscard]] std::vector<topo::NodeIndex> unused_of(const PlacementPlan& plan);
 
 }  // namespace robustrun::cli

@@ -32,9 +32,9 @@ class Canvas {
   // Without `unicode`, characters other than ASCII become "?".
   explicit Canvas(Size size, bool unicode = true);
 
-  // Writes one line of text from a row and column, counted from 0, to before column `end`. A text
-  // that is too long is cut and ends in "…" (without `unicode` in ">"). Returns the column after
-  // the text.
+  // Writes one line of text in `row` from `column` on; both count from 0. A text that would reach
+  // column `end` is cut and ends in "…" (without `unicode` in ">"). Returns the column after the
+  // text.
   int put(int row, int column, std::string_view text, Style style = {}, int end = INT32_MAX);
   // Writes text that ends before column `end`. A text that is too long begins at column `begin` and
   // is cut.

@@ -1,7 +1,7 @@
 #pragma once
-// The layout of the grid of `robustrun top`. Each node is a row with a cell per rank. If these need
-// too much space, a cell stands for a node, and if these need too much, for a rack or a group of
-// nodes. Pure.
+// The layout of the grid of `robustrun top`. Each node is a row with a cell per rank. If that needs
+// too much space, each node is one cell; if that is still too much, each rack or group of nodes is.
+// Pure.
 
 #include <cstdint>
 
