@@ -41,7 +41,7 @@ inline constexpr std::chrono::seconds kLoginMin{10};
 // How much longer an attempt waits than its connection, so that the connection's own error is
 // reported.
 inline constexpr std::chrono::milliseconds kOwnWordsFirst{500};
-// After this time a start is reported as slow, for so many hosts by name.
+// After this time a start is reported as slow; at most kSlowStartsNamedMax hosts are named.
 inline constexpr std::chrono::milliseconds kSlowStartNotice{1500};
 inline constexpr unsigned kSlowStartsNamedMax = 4;
 inline constexpr std::chrono::milliseconds kProbeWait{1000};

@@ -26,7 +26,7 @@ struct OwnPolicy {
   supervisor::Policy policy;
   OwnTimes times;
   supervisor::RestartPolicy restart;
-  // How lost machines are waited for; nullopt: by default.
+  // How lost machines are waited for; nullopt: as by default in a real run.
   std::optional<supervisor::GroupPolicy> group;
 };
 

@@ -19,8 +19,8 @@ namespace robustrun::launcher {
 // A pending job: where it may start, and what it asks for.
 struct PendingJob {
   std::vector<std::string> partitions;
-  // The job needs at least so many. Slurm shows a smaller number while it cleans up after the job's
-  // last start.
+  // How many the job needs. As read from Slurm, the number is too small while Slurm still cleans up
+  // after the job's last start; the caller corrects it.
   std::uint32_t nodes = 1;
   std::vector<std::string> excluded;  // --exclude, and hosts that were left out before
   std::vector<std::string> required;  // --nodelist
@@ -61,8 +61,9 @@ struct Avoidance {
   std::vector<std::string> words;  // for people, one sentence each
 };
 
-// `had`: the hosts of the run. `blamed`: the worst first. Hosts that the user excluded stay
-// excluded. Hosts that failed this run cannot be among these, so they are decided about anew.
+// `had`: the hosts of the run. `blamed`: the worst first. Hosts of `job.excluded` stay excluded,
+// except those that failed this run: the job had them, so it was not the user who excluded them.
+// About these it is decided anew.
 [[nodiscard]] Avoidance choose_avoided(const PendingJob& job, const std::vector<SlurmHost>& hosts,
                                        const std::vector<std::string>& had,
                                        const std::vector<BlamedHost>& blamed);

@@ -1,6 +1,6 @@
 #pragma once
 // Agents inside a Slurm allocation. One srun starts all agents that are ordered in one turn of the
-// loop (slurm/step.h); replacements of lost agents get an srun of their own. Agents survive the
+// loop (slurm/step.h); agents that are started again later get another srun. Agents survive the
 // loss of their srun, and our death.
 //
 // Slurm can only end whole steps. So a new agent itself ends an older agent of the run on its node.

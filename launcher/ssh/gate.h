@@ -4,9 +4,9 @@
 // hosts. For connections and for pushes.
 //
 // The limit on callers at once adapts. narrow() lowers it by one, not below kFanoutMin; to be
-// called when a server has dropped a connection (many names may be one machine). widen() raises it
-// by one, up to the first limit; to be called after a success. The limit per jump host does not
-// change.
+// called when a server has dropped a connection, perhaps because many of the hosts are one machine.
+// widen() raises it by one, up to the first limit; to be called after a success. The limit per jump
+// host does not change.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

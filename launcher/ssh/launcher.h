@@ -50,7 +50,7 @@ struct SshOptions {
     v(1, "transport", transport);
     v(2, "ssh_command", ssh_command);
     v(3, "fanout", fanout);
-    v(9, "start_timeout", timeout);  // 4 was the login's alone
+    v(9, "start_timeout", timeout);  // 4 was a time for the login alone
     v(5, "executable", executable);
     v(6, "bundle", bundle);
     v(7, "home", home);

@@ -1,5 +1,6 @@
 #pragma once
-// The indices of all sources of a specification, with one copy for all ranks of a machine. Blocks.
+// The indices of all sources of a specification, with one copy for all ranks of a machine. Only the
+// index of a source in pieces is each rank's own, because it is small. Blocks.
 //
 // The first rank reads the indices and writes them to a file in a folder that the ranks of one run
 // share; all ranks map that file (docs/formats/data-index.md). The file's name has a hash of the
@@ -29,7 +30,7 @@ namespace robustrun::loader {
 // The data sets of each source, as prefixes (megatron.h).
 using TokenSets = std::vector<std::vector<std::string>>;
 
-// Parses such a file. The result consists of spans of `bytes`, whose address is a multiple of 8.
+// Parses a shared file. The result consists of spans of `bytes`, whose address is a multiple of 8.
 // nullopt: `bytes` are not laid out as an index of `sets` with this key. Does not check lengths,
 // offsets and fingerprints.
 [[nodiscard]] std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> bytes,

@@ -117,7 +117,7 @@ class Feed {
                                                  std::shared_ptr<TokenFiles> files) const;
   // Fills in `labels` and `mine` of a planned step, and has the kernel read its tokens ahead.
   [[nodiscard]] base::Status complete(Step& step);
-  // Whether the token after the piece belongs to its document.
+  // Whether the document goes on after the piece. What Long::kTruncate cuts off does not count.
   [[nodiscard]] base::Result<bool> goes_on(const Piece& piece);
   [[nodiscard]] static std::uint64_t kept_samples(const Spec& spec);
 

@@ -88,8 +88,8 @@ class AgentConnections {
   void beat(base::NodeId node, std::uint64_t number);
   void lose(base::NodeId node, const launcher::AgentEnd& end);
 
-  // The run is over: agents that connect from now on are refused, and those that have not joined
-  // end.
+  // The run is over. Agents that connect from now on are refused. The connections of those that
+  // have not joined are closed, so these agents end.
   void end();
   // The agents obey another supervisor. Closes their connections, and lets them outlive this
   // process.

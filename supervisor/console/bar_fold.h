@@ -39,10 +39,10 @@ class BarFold {
   // The bar of the lowest rank that has one; nullopt: no rank has a bar.
   [[nodiscard]] std::optional<ProgressBar> bar() const;
   // Ends each bar that a '\n' follows and whose stream has been quiet since the previous call.
-  // Returns the last lines of the shown ones, and lines printed above a display. To be called at
-  // intervals.
+  // Returns the last lines of those bars that are shown, and the ordinary lines above each display
+  // that has been quiet (FrameFold::release_printed). To be called at intervals.
   [[nodiscard]] std::vector<wire::Output> end_quiet();
-  // Ends all bars, and returns the last lines of the shown ones.
+  // Ends all bars, and returns the last lines of those that are shown.
   [[nodiscard]] std::vector<wire::Output> end();
 
  private:

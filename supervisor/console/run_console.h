@@ -3,7 +3,7 @@
 // its decisions, and the table of its nodes.
 //
 // Owned by the driver, on its loop. A detached run's console is a file, which is rotated
-// (console_log.h). Between open() and end() commands that watch the run get all log lines, too.
+// (console_log.h). From open() on, commands that watch the run also get all log lines.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -40,8 +40,8 @@ class RunConsole {
   void open(int out_fd, int err_fd);
   // Logs the first line of a run.
   void introduce(const base::Clock& clock) const;
-  // With ConsoleStyle::live, shows a line about the run at the bottom of the terminal until
-  // stop_live().
+  // With ConsoleStyle::live, shows a line about the run at the bottom of the terminal until end(),
+  // and renews it until stop_live().
   void show_live();
   void stop_live();
 

@@ -30,7 +30,7 @@ class TracebackFolder {
   enum class Place : std::uint8_t { kOutside, kInside, kBehind };
   struct Stream {
     Place place = Place::kOutside;
-    bool in_line = false;  // the last piece shown had no end
+    bool in_line = false;  // the line shown last has not ended yet
     std::uint64_t lines = 0;  // of the traceback so far
     std::string rest;  // of a line whose end has not come yet
     std::uint64_t blanks = 0;  // empty lines behind the traceback: a chained one may follow

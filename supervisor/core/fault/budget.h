@@ -1,11 +1,11 @@
 #pragma once
 // How many restarts a run may still make; backoff.h has the wait before each of them. Pure.
 //
-// At most max_restarts restarts may follow counted faults (the user's). After `window` of progress
-// all of them are available again. Restarts after uncounted faults (infrastructure) are limited
-// only in their number since the last progress: max_infrastructure_restarts. Progress also clears
-// the signature of the last failure. Failed starts have a separate count, which returns to 0 when
-// all workers of an attempt run. The limits are those of RestartPolicy.
+// At most max_restarts restarts may follow counted faults (FaultClass::kUser). After `window` of
+// progress all of them are available again. Restarts after uncounted faults (infrastructure) are
+// limited only in their number since the last progress: max_infrastructure_restarts. Progress also
+// clears the signature of the last failure. Failed starts have a separate count, which returns to 0
+// when all workers of an attempt run. The limits are those of RestartPolicy.
 
 #include <cstdint>
 #include <string>

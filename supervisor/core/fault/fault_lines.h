@@ -27,8 +27,8 @@ struct FaultLine {
 };
 
 // The last lines of stderr, then the first lines of the error file's message, as views into
-// `exited`. At most kFaultLinesMax lines and kFaultEvidenceBytesMax bytes of each, and
-// kFaultLineBytesMax bytes of a line.
+// `exited`. Of stderr and of the message at most kFaultLinesMax lines and kFaultEvidenceBytesMax
+// bytes each; of a line at most kFaultLineBytesMax bytes.
 std::vector<FaultLine> fault_lines(const WorkerExited& exited);
 
 // "[rank3]: Traceback" -> "Traceback": torch puts the rank before each line.

@@ -25,9 +25,9 @@ class Remedies {
         broken_(broken),
         updates_(updates) {}
 
-  // If the cause of the outage is not clear, blames the machine of the group with the newest
-  // finding, if this finding is recent (Policy::suspected_for) and explains the failure with at
-  // least the same confidence.
+  // If the cause of the outage is not clear: of the findings about machines of the group that are
+  // recent (Policy::suspected_for) and explain the failure with at least the same confidence, takes
+  // the newest, and blames its machine.
   void attribute(Outage& outage) const;
   // Counts the outage against its machines, and chooses the step.
   StepChoice next_step(const Outage& outage);

@@ -10,7 +10,8 @@
 //    and the workers restart. This restart is not counted.
 //
 // If a look finds the job as fast as before, no machine is replaced. The next reported verdict
-// begins a new vote. That a machine stays is reported once in an attempt.
+// begins a new vote. If another vote keeps the same machines in this attempt, that is not reported
+// again.
 
 #include <string>
 #include <vector>

@@ -24,7 +24,7 @@ enum class Presence : std::uint8_t {
 struct Candidate {
   Presence presence = Presence::kAbsent;
   std::uint32_t slots = 0;  // 0: not known yet
-  std::uint32_t losses = 0;  // of its agents, with what Formation::choice adds
+  std::uint32_t losses = 0;  // of its agents; more for a node that is to be taken last
 };
 
 struct GroupChoice {

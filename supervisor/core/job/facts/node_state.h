@@ -17,14 +17,14 @@ inline constexpr base::Nanos kNever = base::Nanos::max();
 
 struct NodeState {
   enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
-  // Every decision about the group reads these fields of all nodes, so they are stored side by
-  // side.
+  // Every decision about the group reads the fields up to `losses` of all nodes, so they are stored
+  // side by side.
   Agent agent = Agent::kLost;
-  bool gone = true;                    // no process of the current attempt is left on the node
-  bool unfit = false;                  // a check, the policy or a drain excluded it
-  bool checked = false;                // a check included it, with or without a result
-  bool ending = false;                 // its agent reports that the node will be taken away soon
-  bool leaving = false;                // its newest agent was told to end: nothing starts here
+  bool gone = true;  // no process of the current attempt is left on the node
+  bool unfit = false;  // a check, the policy or a drain excluded it
+  bool checked = false;  // a check included it, with or without a result
+  bool ending = false;  // its agent reports that the node will be taken away soon
+  bool leaving = false;  // its newest agent was told to end: nothing starts here
   // The last check did not find the script, its folder or the interpreter. Mostly they are missing
   // on all nodes, so that another node would not help.
   bool lacks_program = false;

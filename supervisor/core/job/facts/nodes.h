@@ -41,8 +41,8 @@ class Nodes {
   // Only these two functions change `agent`, `unfit` and `leaving` of a node.
   void set_presence(NodeState& node, NodeState::Agent agent, bool unfit);
   void set_leaving(NodeState& node, bool leaving);
-  // How many nodes are there (NodeState::is_there), and how many that may work have an agent on the
-  // way.
+  // The number of nodes that are there (NodeState::is_there), and of those that may work and whose
+  // agent has been launched but not joined.
   [[nodiscard]] std::uint32_t there() const { return there_; }
   [[nodiscard]] std::uint32_t coming() const { return coming_; }
   // All nodes but those that are there.

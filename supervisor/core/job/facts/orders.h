@@ -52,7 +52,7 @@ class Orders {
   // A decision about `nodes`: machines that leave the group or come back.
   void decide_on(std::vector<base::NodeId> nodes, Rule rule, std::string text,
                  std::vector<std::string> evidence = {});
-  // Adds to the decision just made, which must be the last action, how it answers a fault.
+  // Completes the newest decision, which must be the last action: how it answers a fault.
   void note_answer(Answer answer, std::vector<PassedStep> passed = {});
 
   // Replaces an earlier timer of the same id.
