@@ -67,7 +67,7 @@ class Job {
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;
-  // Restarts that were counted against max_restarts since all of them were last available.
+  // Restarts that were counted against max_restarts since the budget was last full.
   [[nodiscard]] std::uint32_t restarts_used() const;
   // Incarnation of the current supervisor: 1, and at least one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;
@@ -76,10 +76,10 @@ class Job {
   // The rank's place in the group, which restarts of the same group keep; nullptr: unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
   // Whether workers of `attempt` on `node` belong to another supervisor: a predecessor may have
-  // lived on after a takeover. They do if they report another incarnation. So do workers of the
-  // present attempt, or of a later one, that this supervisor has not ordered there. Such a node
-  // must not get workers of ours. False when the run is ending. `ordered_by`: the incarnation that
-  // the workers report; 0: they report none.
+  // lived on after a takeover. True for workers that report another incarnation than the one that
+  // ordered `attempt`, and for workers of the present or a later attempt that this supervisor has
+  // not ordered there. Such a node must not get workers of ours. False when the run is ending.
+  // `ordered_by`: the incarnation that the workers report; 0: they report none.
   [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
                                 std::uint32_t ordered_by) const;
   // For tests: the stimulus as which `event` is handled now. nullopt: it is outdated, or the

@@ -67,7 +67,7 @@ class ReplayCourse {
   void enter_phase(bool second);
   bool next_wave();
   [[nodiscard]] std::vector<ReplayGroup> groups(bool second) const;
-  [[nodiscard]] ReplayGroup group(std::uint32_t number) const;  // of this phase, filled up
+  [[nodiscard]] ReplayGroup group(std::uint32_t number) const;  // of this phase, with its helpers
   [[nodiscard]] const std::vector<Outcome>& outcomes() const {
     return is_second_ ? second_ : first_;
   }

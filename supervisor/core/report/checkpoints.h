@@ -81,7 +81,7 @@ struct MovedCheckpoint {
 // nullopt if the workers reported no checkpoints, and no copies of lost nodes had to be saved.
 [[nodiscard]] std::optional<CheckpointReport> checkpoint_report(const Facts& facts);
 // Fills in the last commit up to the incident's attempt, and the first load of a later attempt.
-// `step_before` of the incident must be set before if it is known.
+// Uses the incident's `step_before`, if that is set.
 void describe_checkpoints(const Facts& facts, Incident& incident);
 // "12 saved, 11 committed, the last at step 1100; 4.2 GB written; the job waited 1.2 s for them: …"
 [[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);

@@ -80,12 +80,13 @@ std::string how_it_ended(const Failure& failure);
 // The line about this failure in the evidence of the core's decisions.
 std::string evidence_of(const Facts& facts, const Failure& failure);
 
-// The failures that ended the run, first observed first; empty if no worker's failure ended it.
+// The failures that ended the run, in the order of AttemptFacts; empty if no worker's failure ended
+// it.
 const std::vector<Failure>& fatal_failures(const Facts& facts);
 // Unix time of a failure in seconds: from the worker's error file if plausible; otherwise when the
 // worker was seen dead.
 std::int64_t failure_second(const Facts& facts, const Failure& failure);
-// The first observed fatal failure of a worker that ran at all; nullptr without one.
+// The first fatal failure of a worker that ran at all; nullptr: there is none.
 const Failure* root_cause(const Facts& facts);
 
 }  // namespace robustrun::supervisor

@@ -12,7 +12,7 @@
 namespace robustrun::supervisor {
 
 enum class Detail : std::uint8_t {
-  // Each fact once, and only the last incident in full: mostly five lines for a run without
+  // Each fact once, and at most the last incident in full: mostly five lines for a run without
   // incidents, and up to 25 for an incident.
   kShort,
   kFull,  // nearly all that is known (robustrun report -v); the JSON form has all

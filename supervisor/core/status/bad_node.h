@@ -12,7 +12,7 @@
 
 namespace robustrun::supervisor {
 
-// Of each node the newest findings of its agent are kept, at most so many.
+// The newest findings of each node's agent are kept, at most this many.
 inline constexpr std::size_t kBadNodeFindingsMax = 8;
 
 struct BadNode {

@@ -9,15 +9,14 @@
 //                      and a loss scaler that searches its scale makes gradients overflow in
 //                      several steps in a row.
 // steps per second,    The alarm is raised when the median of a window of readings is clearly worse
-// mfu                  than the median of the windows before: by a fixed factor, and by several
-// times
-//                      their median absolute deviation. A pause for a checkpoint or an evaluation
+// mfu                  than the median of the windows before: by a fixed factor, and by several of
+//                      their median absolute deviations. A pause for a checkpoint or an evaluation
 //                      is one long step among many and does not change a median.
 //
 // A metric's name tells its role (metric_role()). Metrics of other roles are not watched.
 //
-// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names of values,
-// as many of costs, and a few hundred numbers of each.
+// Owned by the driver, on its loop. Bounded: MetricWatch watches at most kWatchedMetricsMax values
+// and as many costs, and keeps a few hundred numbers of each.
 
 #include <cstdint>
 #include <deque>

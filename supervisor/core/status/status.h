@@ -187,7 +187,7 @@ struct RunStatus {
   std::vector<EarlierStart> earlier_starts;  // of a requeued Slurm job
   std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
   std::optional<base::Nanos> left;  // until step_goal() (pace.h) at this speed; only in kRunning
-  // Of the last seconds. From the journal alone: since the start of the last attempt that has any.
+  // Of the last seconds. From the journal alone: of the whole last attempt that reported some.
   std::vector<BandwidthRow> bandwidth;
   template <class V>
   void fields(V& v) {

@@ -18,7 +18,7 @@ class StepsBehind {
 
  private:
   std::uint64_t median_ = 0;
-  double least_ = 0;  // a rank with so many steps less than the median is behind
+  double least_ = 0;  // distance from the median at which a rank counts as behind
 };
 
 }  // namespace robustrun::supervisor

@@ -89,7 +89,7 @@ struct StartWorkers {
   std::uint32_t version = 0;  // of the run (versions.h)
   std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
   bool saving = false;  // copies are being saved: workers load only after an order with false
-  std::uint32_t restarts = 0;  // counted restarts that were used up before
+  std::uint32_t restarts = 0;  // restarts so far that count against max_restarts
 };
 
 // A node of the group; its ranks are first_rank … first_rank + slots - 1.

@@ -77,7 +77,7 @@ struct RestartPolicy {
   std::uint32_t max_restarts = 3;  // after counted faults (FaultClass::kUser)
   base::Nanos window = std::chrono::hours(1);  // of progress, which refills max_restarts
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
-  std::uint32_t crash_loop_retries = 1;  // restarts after one failure before the first progress
+  std::uint32_t crash_loop_retries = 1;  // of the same failure before the first progress
   bool crash_loop_stop = true;  // a crash loop ends the run; off with --compat=torchrun
   base::Nanos backoff_first = std::chrono::seconds(1);  // of the second restart without progress
   base::Nanos backoff_max = std::chrono::seconds(60);

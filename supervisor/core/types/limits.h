@@ -42,15 +42,15 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
 inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 
-// The longest wait before a restart because of a lost node of an open group, as long as there were
-// fewer than kLostVolunteerWaits free restarts since the last progress.
+// In an open group: the longest wait before a restart that follows the loss of a node. Only for the
+// first kLostVolunteerWaits free restarts since the last progress.
 inline constexpr base::Nanos kLostVolunteerWaitMax = std::chrono::seconds(5);
 inline constexpr std::uint32_t kLostVolunteerWaits = 8;
 
-// How many starts in a row may fail because of the infrastructure. On a single machine, where
-// waiting changes nothing, the run ends with failed start number kFailedStartsAloneMax. Otherwise
-// it ends with a failed start of at least this number once --wait-for-nodes has passed since the
-// first one, or of at least number kFailedStartsMax once kFailedStartsFor has passed.
+// How many starts in a row may fail because of the infrastructure. Fewer than kFailedStartsAloneMax
+// never end the run. On a single machine, where waiting changes nothing, this number ends it.
+// Elsewhere it also depends on the time since the first of them: the run ends after
+// --wait-for-nodes or, with at least kFailedStartsMax failed starts, after kFailedStartsFor.
 inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
 inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
@@ -102,7 +102,7 @@ inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);
 // Time for agents to find a supervisor that took over, before deadlines of its predecessor count.
 inline constexpr base::Nanos kReunionMax = std::chrono::seconds(10);
 
-// Doublings of a back-off (backoff.h) at most, whatever its longest wait.
+// A back-off (backoff.h) is doubled at most this often, whatever its longest wait.
 inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 
 // At the end of a run: time for processes that finished workers left running. If --shutdown-timeout
@@ -146,8 +146,8 @@ inline constexpr std::size_t kNamesShownMax = 3;
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
-// slow_vote.h: for how many restarts the price is remembered; how many times as long as before
-// steps may take in a job that has recovered.
+// slow_vote.h: how many restarts' prices are remembered. A job has recovered when its steps take at
+// most kPaceRecovered times as long as before.
 inline constexpr std::size_t kRestartPricesKept = 16;
 inline constexpr double kPaceRecovered = 1.1;
 // job/saves/resume_point.h: how many checkpoints with failures are remembered; how long to wait

@@ -20,9 +20,8 @@ class EarlyEnds {
 
   void begin_attempt() { ended_well_.clear(); }
   void note(const WorkerExited& exited);  // a worker that ended well
-  // If workers that ended early explain `fault`, blames them: gives it Rule::kEndedEarly. False:
-  // they do not explain it. `fault` is the failure of the worker `exited`, or the hang that
-  // `verdict` describes.
+  // If workers that ended early explain `fault`, makes their early end its cause. False: they do
+  // not. `fault` is the failure of the worker `exited`, or the hang that `verdict` describes.
   bool explain(Fault& fault, const WorkerExited& exited) const;
   bool explain(Fault& fault, const tracer::Verdict& verdict) const;
   // If an early end caused the outage, adds the operation in which the others waited. `verdict`:

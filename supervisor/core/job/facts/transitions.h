@@ -55,7 +55,7 @@ class Transitions {
   // In kBackoff: the back-off ends now, as the next attempt has a better chance. Answers that are
   // still due are awaited.
   virtual void end_backoff() = 0;
-  // All workers have finished, or only some of their processes are left: → kFinishing. `note`:
+  // The scripts of all workers have returned; some processes may be left: → kFinishing. `note`:
   // added to the decision's text.
   virtual void succeed(const std::string& note, std::vector<std::string> evidence) = 0;
   // Gives the run up (Rule::kInfrastructureGivenUp): → kFinishing, or → kFinished if no worker can

@@ -62,9 +62,10 @@ class Agents {
 
  private:
   [[nodiscard]] bool may_be_awaited() const;
+  // Nodes with the same trouble (NodeState::lasting or, if that is empty, NodeState::trouble).
   struct Alike {
     std::vector<base::NodeId> nodes;
-    bool is_same = true;  // the trouble has the same words
+    bool is_same = true;  // NodeState::trouble is the same, too
   };
   [[nodiscard]] std::vector<Alike> alike(const std::vector<base::NodeId>& nodes) const;
   [[nodiscard]] std::string trouble_of(const Alike& nodes) const;

@@ -6,8 +6,8 @@
 // returns at most kReturnsMax times in a run: a fault that no test finds must not keep the run busy
 // for ever.
 //
-// In an open group no machine is tested while the run waits: a repaired one joins by itself. The
-// state is in NodeState.
+// In an open group (GroupPolicy::open) no machine is tested while the run waits: a repaired one
+// joins by itself. The state is in NodeState.
 
 #include <string>
 #include <vector>

@@ -37,7 +37,7 @@ class Finishing {
   // Ends the run at once. Requires that nothing of the attempt is left.
   void finish(Ending how);
   void finish_if_gone();
-  // Dismisses all agents and orders Finish; also again, after a takeover.
+  // Dismisses all agents and orders Finish. Called again after a takeover.
   void order_end();
   // The reason that the stop order gives to workers.
   [[nodiscard]] StopReason reason() const;

@@ -2,8 +2,9 @@
 // Waiting for the nodes of the next attempt: kJoining lasts until it is clear which nodes these
 // are.
 //
-// * If max_nodes are there, the attempt begins once no former member with at most one loss is on
-//   the way (before the first placement: no node at all), and at the latest after spare_patience.
+// * If max_nodes are there, the attempt begins. But as long as a former member with at most one
+//   loss is on the way (before the first placement: any node), the run waits, for spare_patience at
+//   most.
 // * If at least min_nodes are there, a closed group begins once no node is on the way. An open one
 //   begins after spare_patience (before the first attempt: after last_call).
 // * If there are fewer, the run waits for nodes, or gives up.

@@ -4,8 +4,8 @@
 //
 // choose_group() decides how many nodes there will be and which of them keep their places. The
 // answer fills the other places and, if --rerank allows it, moves nodes. A node that comes or goes
-// meanwhile changes the question. If an answer cannot be used, or does not come in time, the group
-// begins with the places of choose_group().
+// meanwhile may change the question. If an answer cannot be used, or does not come in time, the
+// group begins with the places of choose_group().
 
 #include <cstdint>
 #include <string>
@@ -34,8 +34,8 @@ class Placing {
         formation_(formation),
         checking_(checking) {}
 
-  // Whether the topology is to decide. Not if all nodes stay in their places, nor if users chose
-  // node ranks (--node-rank).
+  // Whether the topology is to decide. Not if users chose node ranks (--node-rank), nor if all
+  // nodes are still there and --rerank does not let them move.
   [[nodiscard]] bool wants(const GroupChoice& choice) const;
   void begin(const GroupChoice& choice);  // → kPlacing
   // Whether the newest question is still the right one for this choice.

@@ -35,7 +35,7 @@ class Replaying {
   // Replays the nodes that would run the next attempt: → kReplaying. False: there are too few
   // nodes.
   bool begin(const GroupChoice& choice);
-  void send_wave();  // gives the present order, also again
+  void send_wave();  // orders the present wave; may be called again
   void replayed(const Event& event);
   void overdue(const Event& event);
 

@@ -65,7 +65,7 @@ class StartOrders {
   const Restarts& restarts_;
   Copies& copies_;
   std::uint32_t port_ = 0;
-  AttemptOrders attempt_orders_;  // of attempts up to the present one, once it is started
+  AttemptOrders attempt_orders_;  // which incarnation ordered which attempt
   std::uint32_t incarnation_ = 1;
 };
 

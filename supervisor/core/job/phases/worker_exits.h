@@ -1,5 +1,5 @@
 #pragma once
-// Workers that end while an attempt starts or runs: the run succeeds, or the attempt ends.
+// Workers that end while an attempt starts or runs, and what follows for the attempt and the run.
 
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ class WorkerExits {
 
   void exited(const Event& event);
   void gone(const Event& event);
-  // All workers have finished, or only some of their processes are left. `note`: added to the
+  // The scripts of all workers have returned; some processes may be left. `note`: added to the
   // decision's text.
   void succeed(const std::string& note, std::vector<std::string> evidence);
 
