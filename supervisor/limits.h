@@ -30,10 +30,11 @@ inline constexpr std::size_t kLoadsMax = 16;
 inline constexpr std::chrono::seconds kCopyRoundMin{1};
 // From the beginning of a round until all ranks must hold a copy.
 inline constexpr std::chrono::seconds kCopyRoundHoldMax{60};
-// How long a round may last: at first, and at most after rounds that took longer.
+// How long a round may last at first. After rounds that took longer the limit rises, at most to
+// kCopyRoundMostMax.
 inline constexpr std::chrono::minutes kCopyRoundMax{10};
 inline constexpr std::chrono::hours kCopyRoundMostMax{24};
-// How far ahead of the order the step of a round lies, as time at the ranks' pace.
+// A round is about a step that the ranks reach this long after the order, at their pace.
 inline constexpr std::chrono::milliseconds kCopyRoundLeadMin{100};
 inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
 inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};  // between measurements of pace
@@ -105,7 +106,7 @@ inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};  // a fault's 
 // How long an injection waits for the node's answer; the command waits longer for its own.
 inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
-// The oldest status that a request may accept.
+// A status is not older than this, even if the request accepts an older one.
 inline constexpr std::chrono::seconds kStatusAgeMax{1};
 // The oldest status in an answer to "changes".
 inline constexpr std::chrono::milliseconds kChangesAgeMax{250};
@@ -187,7 +188,8 @@ inline constexpr std::chrono::seconds kPaceLookLater{60};
 inline constexpr std::chrono::seconds kPaceLookAgain{3};  // to the look that must confirm a finding
 // How long looks come sooner after collectives became slower.
 inline constexpr std::chrono::seconds kPaceHaste{12};
-// The least time between looks is this for each rank, so that the load does not grow with the job.
+// Otherwise the least time between looks is this times the number of ranks, so that the load does
+// not grow with the job.
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // bandwidth_watch.h: combinations of a communicator, a kind and a size of collectives.
 inline constexpr std::size_t kBandwidthGroupsMax = 4096;

@@ -21,7 +21,7 @@ class CopyOrders {
  public:
   struct Plan {
     std::uint64_t rate = 0;  // --copies-rate in bytes per second; 0: the agents' choice
-    std::function<void(CopiesKept, base::NodeId)> on_news;  // other ranks have a copy than before
+    std::function<void(CopiesKept, base::NodeId)> on_news;  // copies came, went or moved
   };
   // The references outlive this object.
   CopyOrders(const boost::asio::any_io_executor& executor, const base::Clock& clock,

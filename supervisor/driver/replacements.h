@@ -83,9 +83,9 @@ class Replacements {
   std::optional<base::Nanos> missing_since_;
   base::Nanos ask_at_{};  // when Slurm is to be asked again
   base::Nanos queue_at_{};  // no job is queued before this time
-  base::Nanos look_until_{};  // until then a job that lists did not have may be in the next list
-  std::uint32_t refusals_ = 0;  // and jobs without success, since a node came
-  bool is_listed_ = false;  // the queue is known as it is now
+  base::Nanos look_until_{};  // until then Slurm is asked, as lists may have lacked a job
+  std::uint32_t refusals_ = 0;  // and jobs that brought no node; 0 when a job brings one
+  bool is_listed_ = false;  // the last list of the queue can be relied on
   bool is_asking_ = false;
   std::string trouble_;  // logged last
   base::Timer timer_;

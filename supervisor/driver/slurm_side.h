@@ -45,7 +45,8 @@ class SlurmSide {
   [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
   // A process of the run got SIGTERM. Every agent and the batch script report it, and again at the
   // end of the grace period. Only the first report counts, unless Slurm denies that it signalled.
-  // The first warning of the time limit is only logged if a timed save is still to come (JobEnd).
+  // If a timed save is still to come (JobEnd), the first warning of the time limit is logged and
+  // has no other effect.
   void signalled();
   // The run already ends at its time limit. From now on signals and answers of Slurm are ignored,
   // as a second signal would kill workers that save.
@@ -60,7 +61,7 @@ class SlurmSide {
   const NodeTable& nodes_;
   const base::Nanos poll_;
   const Hands hands_;
-  bool is_asked_ = false;  // Slurm was asked, and has not denied that it signalled
+  bool is_asked_ = false;  // further reports are ignored
   bool is_over_ = false;  // note_end() was called
   bool was_warned_ = false;  // of the time limit
   bool is_silent_ = false;  // it was logged that Slurm does not tell the nodes' states

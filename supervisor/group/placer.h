@@ -1,6 +1,6 @@
 #pragma once
-// Answers the core's SolvePlacement from the network's topology. Pure except that it remembers the
-// nodes' numbers of workers; the driver runs it on the blocking pool, in one lane.
+// Answers the core's SolvePlacement from the network's topology. Pure except that it remembers how
+// many workers each node has; the driver runs it on the blocking pool, in one lane.
 //
 // Nodes are found by their names. If the topology lacks a node, nothing can be placed: the answer
 // has no members and gives the reason, and the core goes on without a placement.

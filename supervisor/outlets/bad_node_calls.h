@@ -19,7 +19,7 @@ class BadNodeCalls {
 
  private:
   const BadNodePlan& plan_;
-  // kComment: the nodes that the comment names: "n3: uncorrectable ECC error".
+  // With kComment, what the comment says so far, as in "n3: uncorrectable ECC error".
   std::vector<std::string> told_;
 };
 

@@ -125,7 +125,7 @@ class HangWatch {
   base::Nanos still_;
   base::Attempt attempt_;
   std::set<std::pair<base::Rank, std::uint64_t>> overdue_;
-  base::Nanos expected_{};  // the longest `expected` of the operations in overdue_
+  base::Nanos expected_{};  // the longest `expected` since overdue_ was cleared
   std::uint64_t steps_ = 0;
   base::Nanos stepped_at_{};
   std::uint32_t gaps_ = 0;  // gaps between steps seen so far

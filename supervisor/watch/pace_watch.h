@@ -22,8 +22,8 @@ class PaceWatch {
   void accept();
   // Time per step in the newest window.
   [[nodiscard]] base::Nanos period() const { return newest_; }
-  // Time per step before the group became slow; 0 if it is not slow. For usual(), an accepted
-  // slower pace remains slow for kPaceWindowsKept windows.
+  // Time per step before the group became slow; 0 if it is not slow. After accept() the group still
+  // counts as slow here, for kPaceWindowsKept windows.
   [[nodiscard]] base::Nanos usual() const;
   // Returns true once when an accepted slower pace has ended.
   bool take_recovery();

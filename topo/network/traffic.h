@@ -62,8 +62,8 @@ Weights weights_for(const Parallel& parallel, const Traffic& traffic,
                     std::optional<double> affinity);
 
 // Restricts weights to `kinds`, in the same proportion; if all their weights were 0, they become
-// equal. For kinds with groups across nodes: weights of other kinds would only make all costs
-// smaller.
+// equal. `kinds` should be those with groups across nodes: weights of other kinds would only make
+// all costs smaller.
 Weights only(const Weights& weights, std::span<const GroupKind> kinds);
 
 }  // namespace robustrun::topo

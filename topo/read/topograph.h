@@ -6,7 +6,7 @@
 //   fabric.topograph.run/tier-N               its switch of tier N, from 0 at the bottom
 //   network.topology.nvidia.com/tier-N        the same
 //   network.topology.nvidia.com/NAME, network.topology.kubernetes.io/NAME
-//                                             NAME leaf or block: tier 0; spine: tier 1; core or
+//                                             NAME block or leaf: tier 0; spine: tier 1; core or
 //                                             datacenter: tier 2
 //   accelerator.topograph.run/domain, network.topology.nvidia.com/accelerator,
 //   network.topology.kubernetes.io/accelerator, nvidia.com/gpu.clique

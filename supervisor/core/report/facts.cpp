@@ -11,8 +11,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-// seen_at is a time of the node's clock, which on one machine is the supervisor's clock. A value
-// further away than any delay of a living agent comes from another machine.
+// The driver translates seen_at to the supervisor's clock by an estimate of the difference. A value
+// that is further away than any delay of a living agent is wrong.
 constexpr base::Nanos kSeenAtDelayMax = std::chrono::minutes(1);
 
 base::Nanos supervisor_time(base::Nanos seen_at, base::Nanos handled_at) {

@@ -42,7 +42,7 @@ struct MetricReading {
   std::uint64_t steps = 0;  // done since the attempt's start
   std::optional<std::int64_t> step{};  // the script's own number
   std::uint64_t lines = 0;  // lines of its output that held a metric
-  std::optional<base::Nanos> last_step_at{};  // by its node's clock
+  std::optional<base::Nanos> last_step_at{};  // supervisor's clock
   std::vector<std::pair<std::string, double>> metrics{};
 };
 

@@ -15,7 +15,7 @@ struct Obstacle {
     kNotTheMachine,     // the fault looks like the script's or the data's
     kWorkersFinished,   // a restart would lose what finished workers have done
     kNothingToCompare,  // there is only one machine
-    kTooFewToReplay,    // `left` machines in groups of `unit`; a replay takes `needed`
+    kTooFewToReplay,    // `left` machines; a replay in groups of `unit` takes `needed`
     kNotUpdated,        // the run has had one version only
     kOtherVersionNext,  // the next attempt gets another version anyway
     kNoOlderVersion,    // no older version has worked

@@ -64,7 +64,7 @@ struct ReplayVerdict {
   };
   Kind kind = Kind::kNotReproduced;
   std::vector<Machine> suspects;  // ascending; with kOnePhase and kNothingShared whole groups
-  std::vector<Machine> certain;  // suspects that alone explain the failure of some group
+  std::vector<Machine> certain;  // suspects that are the only one in some failing group
 };
 
 // `horizontal` and `vertical`: from replay_groups(). `failed_…`: numbers of the groups that failed.

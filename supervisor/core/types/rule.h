@@ -13,9 +13,9 @@ enum class Rule : std::uint8_t {
   kWorkerFailed,  // a worker's death ends the attempt
   kStartFailed,  // a worker's program could not be run
   kAgentLost,  // the agent of a node of the group was lost, or did not start
-  kPortConflict,  // MASTER_PORT was taken meanwhile: infrastructure, not counted
+  kPortConflict,  // another process took MASTER_PORT first: infrastructure, not counted
   kRestart,  // the workers are restarted
-  kBudgetExhausted,  // no restart is left, or one would change nothing
+  kBudgetExhausted,  // no restart is left, or a restart would change nothing
   kCrashLoop,  // the script fails in the same way again and again (docs/glossary.md)
   kInfrastructureGivenUp,
   kDoNotRequeue,  // a worker exited with 93

@@ -75,15 +75,17 @@ struct SlowVote {
 // were done again. Until that is known, and if steps have no numbers: the time until the first
 // step. Keeps the newest kRestartPricesKept.
 struct RestartPrices {
-  std::optional<base::Nanos> began;  // time of the last failure, until its price is final
+  std::optional<base::Nanos> began;  // time of the failure whose price is not final yet
   bool runs = false;  // the attempt after that failure has done a step
   std::vector<base::Nanos> prices;
 
+  // Ignored if no step was done since the failure before: both together have one price.
   void note_failure(base::Nanos now);
-  // `reached`: by the workers' records; clamped to the time between the failure and `now`.
+  // `reached`: when the step was done, by the workers' records; clamped to the time between the
+  // failure and `now`.
   void note_first_step(base::Nanos reached, base::Nanos now);
   void note_caught_up(base::Nanos reached, base::Nanos now);
-  // None: there was no restart.
+  // nullopt: no attempt after a failure has done a step.
   [[nodiscard]] std::optional<base::Nanos> median() const;
 
   template <class V>

@@ -21,7 +21,7 @@ namespace robustrun::supervisor {
 // again.
 struct UpdateRequested {
   std::uint32_t version = 0;
-  // In words, compared with the version that was to come next until then; without secrets.
+  // In words, without secrets; compared with the version that would have come next otherwise.
   std::vector<std::string> changes;
   std::string digest;  // of the code that the version brings; empty: none
   bool now = false;  // restart the workers for it at once

@@ -68,7 +68,7 @@ struct WorkerExited {
   std::int64_t error_timestamp_s = 0;
   std::vector<std::string> stderr_tail;  // last lines
   std::uint64_t dropped_bytes = 0;  // of its output (full disk, blocked console)
-  base::Nanos seen_at{};  // when the shim saw the end, by its node's clock
+  base::Nanos seen_at{};  // when the shim saw the end; supervisor's clock
   bool traced = false;  // its collectives were recorded (--trace), so that LookBack may help
   std::uint64_t steps = 0;  // its steps in this attempt, as far as they were reported
   std::optional<std::int64_t> step;  // the script's own number of the last step
