@@ -25,7 +25,7 @@ struct CommunicatorCount {
   std::uint64_t entered = 0;
   std::uint64_t done = 0;  // collectives
   // False: the slot holds only a membership (RecordSource::kTorchGroup), so `done` does not count.
-  // Differs from Membership::counts_completion.
+  // Unlike Membership::counts_completion, it does not tell whether NCCL reports kernels.
   bool counts_completion = false;
   friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;
 };

@@ -39,7 +39,7 @@ class HostsAtRest {
     std::uint64_t place = 0;  // after its last call; 0: not known
     std::size_t unfinished = 0;  // number of unfinished calls
     bool is_deeper = false;  // the recorder has overwritten calls that may be unfinished
-    std::vector<std::uint64_t> passed;  // places left while the call before was unfinished
+    std::vector<std::uint64_t> passed;  // places where it went on, its last call unfinished
     std::map<std::uint64_t, std::uint64_t> open;  // communicator → first unfinished collective
     std::map<std::string, std::uint64_t> entered;  // kind of group → newest collective
   };

@@ -44,15 +44,16 @@ struct RestingJob {
 //
 // `known`: groups in the progress record. `rank`: the process's global rank, which is looked up in
 // the groups whose members the dump lists. `now_ns`: Unix time of the dump. A group whose members
-// neither source lists has size 0, and its key is a hash of its name. A group that was not used yet
-// is included if this is certain. For a hooked back end only groups that the dump lists are
-// included, because `known` has the groups of all back ends.
+// neither source lists has size 0, and its key is a hash of its name. A group without calls is
+// included if it is certain that it has none. For a hooked back end only groups that the
+// dump lists are included, because `known` has the groups of all back ends.
 //
-// `resting` changes two things. A dump without timings does not show which operation the GPU has
-// reached. So an NCCL operation counts as kQueued if it was called after an unfinished operation of
-// a group that is not in `beside`, because a GPU runs these one after the other. And a group's
-// first unfinished operation is listed even if it has left the ring, with only its number and a
-// lower bound of its age.
+// `resting` changes three things. With RestingJob::tells_starts, an NCCL operation without a start
+// counts as kQueued. Otherwise the dump does not show which operation the GPU has reached. So an
+// NCCL operation counts as kQueued if it was called after an unfinished operation of a group that
+// is not in `beside`, because a GPU runs these one after the other. And a group's first unfinished
+// operation is listed even if it has left the ring, with only its number and a lower bound of its
+// age.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,

@@ -18,8 +18,8 @@
 
 namespace robustrun::tracer {
 
-// When the stages of a worker's start happened (CLOCK_MONOTONIC), as the worker recorded them. Only
-// impossible times are left out. imports_done_at is 1 ns while an import is running.
+// When the stages of a worker's start happened (CLOCK_MONOTONIC), as the worker recorded them.
+// None: not yet, or an impossible time. imports_done_at is 1 ns while an import is running.
 struct StartMarks {
   std::optional<base::Nanos> imports_done_at, group_begin_at, group_done_at;
   std::optional<base::Nanos> load_begin_at, load_done_at, optimizer_at;

@@ -36,7 +36,7 @@ struct Family {
 };
 
 struct Shape {
-  Parallel parallel;  // resolved
+  Parallel parallel;  // from resolve()
   std::vector<std::uint32_t> slots;  // by place
   std::vector<Family> families;  // families with groups across places
 

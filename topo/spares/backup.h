@@ -8,8 +8,8 @@
 // switch, one NVLink domain, one power supply. Sets of all nodes or of one node are ignored. Each
 // node gets one keeper other than itself, and is the keeper of one node.
 //
-// If there are no former keepers, the closed form (the next node in the dp group and in the pp
-// group) is used, provided that it has no conflict and its keepers are as near as possible.
+// If there are no former keepers, the closed form is tried: the keeper is one position further both
+// along dp and along pp. It is used if it has no conflict and its keepers are as near as possible.
 // Otherwise a maximum matching (solve/matching.h) is made, near keepers first. If it leaves a node
 // without a keeper, one kind of set after another is ignored, in the order of Together, and the
 // matching is enlarged. A node that has a keeper may then get another one.
@@ -30,7 +30,7 @@ inline constexpr PlaceIndex kNoPlace = 0xffffffff;
 struct BackupProblem {
   const Cluster* cluster = nullptr;
   std::vector<NodeIndex> nodes;  // by place; kNoNode: not in the cluster
-  Parallel parallel;  // not resolved
+  Parallel parallel;  // before resolve()
   std::vector<std::uint32_t> slots;  // by place, at least 1
   std::vector<GroupKind> evictable;  // kinds of groups that may be evicted as a whole
   // By place: its former keeper; kNoPlace: none. A former keeper without conflict stays, unless it

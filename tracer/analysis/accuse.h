@@ -31,7 +31,7 @@ struct Accusation {
 [[nodiscard]] Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames);
 
 // The age of a wait as shown to people; 0: unknown. At rest (rules.h), ages end with the newest
-// record of any rank, so a short age is only a lower bound and counts as unknown.
+// record of any rank, and the true wait was longer. So a short age counts as unknown.
 [[nodiscard]] base::Nanos age_to_tell(const Case& facts, base::Nanos age);
 
 // Adds as victims all ranks that are inside an operation of communicator `comm`, and the ranks that
@@ -43,8 +43,8 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 // training data by its own record; "; rank 3 waits for …" if `ats` has several ranks. Empty: no
 // rank waits.
 [[nodiscard]] std::string data_wait_text(const Case& facts, const std::vector<std::uint32_t>& ats);
-// "; it is in load (train.py:87), data loader" and data_wait_text(); empty if it is unknown where
-// the culprits are.
+// "; it is in load (train.py:87), data loader" and data_wait_text(). The first part is left out if
+// it is unknown where the culprits are.
 [[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);

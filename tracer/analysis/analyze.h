@@ -21,9 +21,9 @@ namespace robustrun::tracer {
 // not. Finds whether ranks had called different operations (R6): some libraries then end the
 // process that receives the wrong data. Otherwise finds whether a rank ended early with exit code 0
 // while others waited for it (R1). No other rule is tried, because the failed rank is known, and
-// the others were waiting for it. The last operation of each rank that did not end well counts as
-// unfinished, because a call that failed looks like one that completed. kNothing: neither was
-// found.
+// the others were waiting for it. If a rank did not end well (RankSnapshot::ended_well), its last
+// operation counts as unfinished, because a call that failed looks like one that completed.
+// kNothing: neither was found.
 [[nodiscard]] Verdict analyze_failed(FleetSnapshot fleet);
 
 }  // namespace robustrun::tracer

@@ -11,7 +11,7 @@ namespace robustrun::tracer {
 
 struct EdgeBlame {
   Accusation accusation;  // complete except the sentence; culprits: the rank that all edges share
-  std::string what;  // "the link from rank 3 (…) to rank 4 (…)", "all links of node2"
+  std::string what;  // "the link from rank 3 (…) to rank 4 (…)", "3 links of node2"
   bool is_several = false;  // several links
   [[nodiscard]] const char* is() const { return is_several ? "are" : "is"; }
 };

@@ -50,7 +50,7 @@ inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 inline constexpr double kFallenFactor = 1.5;
 inline constexpr double kSteadyFactor = 1.2;
 inline constexpr std::uint64_t kRateCountLeast = 3;  // collectives in the last seconds
-// A GPU's own work in a kernel with barriers.
+// As kLeastLost, for a GPU's own work in a kernel with barriers.
 inline constexpr base::Nanos kLeastOwnLost = std::chrono::microseconds(50);
 
 // Only after this many operations with equal tags on all members does a different tag mean a
@@ -75,15 +75,15 @@ inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
 inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
-// The earliest rank of a machine counts as in time in this part (1/10) of the operations. Its
-// greatest apparent lateness there is the error of the machine's clock.
+// In this part (1/10) of the operations, the machine's earliest rank is taken to be in time: those
+// in which it seems least late. The greatest lateness among these is the error of the machine's
+// clock.
 inline constexpr std::size_t kLateBestPart = 10;
 inline constexpr int kLateRounds = 4;  // how often this error is computed and removed
-// The least shares for a verdict: late operations of the rank, among operations of the same kinds;
-// late operations that wait for the rank, among all late operations; and time lost by that.
-inline constexpr double kLateOfAlike = 0.3;
-inline constexpr double kLateShare = 0.8;
-inline constexpr double kLateTimeShare = 0.1;
+// The least shares for a verdict about a rank. "Late": an operation to which it came too late.
+inline constexpr double kLateOfAlike = 0.3;  // late ones, of all with the same signatures
+inline constexpr double kLateShare = 0.8;  // late ones, of those to which any rank came too late
+inline constexpr double kLateTimeShare = 0.1;  // time lost in late ones, of the whole time
 
 // A worker is moving if it used more than this part of one CPU while it was watched.
 inline constexpr double kMovingCpu = 0.1;

@@ -62,7 +62,7 @@ std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verd
 
 // The ranks that have not entered an operation, by the reason that keeps them.
 struct Absent {
-  std::vector<Blame> plain;  // another reason, or unknown
+  std::vector<Blame> plain;  // none of the reasons below, or unknown
   std::vector<Blame> loader;
   std::vector<Blame> phase;  // checkpoint, evaluation, compilation
   std::vector<Blame> own_gpu;
@@ -73,9 +73,9 @@ struct Absent {
 // Members without a record that are missing from operations that all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // First, each member that alone may be missing from some operation. Then, the member that may be
-  // missing from most of the operations that no member listed so far explains; and so on, until no
-  // single member leads.
+  // First, each member that is the only one that may be missing from some operation. Then, the
+  // member that may be missing from most of the operations that no member listed so far explains;
+  // and so on, until no single member leads.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and members that cannot be told apart
 };

@@ -116,8 +116,8 @@ struct Membership {
   std::uint32_t size = 0;  // members
   std::uint32_t rank = 0;  // in the communicator
   bool counts_completion = true;  // false: the source does not know what is done
-  // Ordinals of the newest collective that was entered; launched; done, with all before it. done ≤
-  // started ≤ entered.
+  // Ordinals of collectives: the newest one entered, the newest one launched, and the last one up
+  // to which all are done. done ≤ started ≤ entered.
   std::uint64_t entered = 0;
   std::uint64_t started = 0;
   std::uint64_t done = 0;

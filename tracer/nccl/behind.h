@@ -5,9 +5,9 @@
 // other one (agent/spawn/profiler_slot.h).
 //
 // NCCL takes the newest interface version that both it and the plugin have. Events are never
-// converted between versions, so our plugin offers NCCL the versions that the other plugin has,
-// too. It also offers the versions below the other plugin's oldest one: a NCCL that takes such a
-// version could not use the other plugin at all, and uses ours alone.
+// converted between versions, so our plugin offers NCCL only versions that the other plugin has,
+// too, and versions below the other plugin's oldest one: a NCCL that takes such a version could not
+// use the other plugin at all, and uses ours alone.
 //
 // The other plugin runs in NCCL's threads, as it would without ours; its faults hit the worker.
 

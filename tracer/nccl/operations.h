@@ -34,8 +34,8 @@ void set_channel_stop(Tables& t, Handle channel, std::uint64_t timer_ns);
 void end_channel(Tables& t, Handle channel, std::uint64_t now);
 
 // Phases of a kernel with barriers, as NCCL numbers them; the third, the barrier at the end, is not
-// used. NCCL reports the phases after a channel of the kernel has ended, just before the channel's
-// stop. Their times are of the GPU's clock.
+// used. When a channel of the kernel has ended, NCCL reports the channel's phases, and then its
+// stop. The phases' times are of the GPU's clock.
 inline constexpr std::uint32_t kInitialSync = 0;
 inline constexpr std::uint32_t kCompute = 1;
 [[nodiscard]] void* start_phase(Tables& t, Handle channel, std::uint32_t phase,

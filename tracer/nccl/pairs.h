@@ -1,8 +1,8 @@
 #pragma once
 // Maps handles of the plugin behind ours (behind.h) to our handles.
 //
-// NCCL keeps one pointer per event. It gets the other plugin's handle, which so cannot be lost; a
-// table maps this handle to ours. If the other plugin does not want the event, or has no handle for
+// NCCL keeps one pointer per event. It gets the other plugin's handle, so that this one cannot be
+// lost; a table maps it to ours. If the other plugin does not want the event, or has no handle for
 // it, NCCL gets our handle itself. A pointer of a process never looks like one of our handles,
 // which use the highest bits (handle.h). If the other plugin's handle is a number that looks like
 // one, the table tells the two apart.
@@ -24,7 +24,8 @@ namespace robustrun::tracer::nccl {
 [[nodiscard]] void* ours_of(void* joined);
 // The other plugin's handle for a pointer from NCCL; null: there is none.
 [[nodiscard]] void* theirs_of(void* joined);
-// The `events` of join() for a pointer from NCCL; `otherwise`: it has no entry, or is a context.
+// The `events` of join() for a pointer from NCCL. Returns `otherwise` if the table has no entry for
+// it, or if it is a communicator's.
 [[nodiscard]] std::uint32_t events_of(void* joined, std::uint32_t otherwise);
 // Removes the entry of a communicator, or of an event to which no later event refers.
 void forget_pair(void* joined);

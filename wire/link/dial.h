@@ -28,8 +28,8 @@ class Dial {
   };
   using Done = std::function<void(base::Result<Reached>)>;
 
-  // kPermission: one side rejects the other's certificate, as that of another run. kTimeout. Any
-  // other code: no supervisor was reached.
+  // kPermission: one side rejects the other's certificate; it is of another run. Any other code,
+  // such as kTimeout: no supervisor was reached.
   static std::shared_ptr<Dial> start(boost::asio::any_io_executor executor,
                                      const std::string& endpoint,
                                      std::shared_ptr<const TlsContext> context, DialerLimits limits,

@@ -49,11 +49,11 @@ struct RankStage {
 // every new connection. Only for display; NodeStages follows with the final times.
 struct StageNews {
   base::Attempt attempt;
-  // A stage of workers is that of the rank which is furthest behind. None: the start is over, or
-  // between two stages.
+  // If it is a stage of workers: that of the rank that is furthest behind. None: the start is over,
+  // or between two stages.
   std::optional<StageName> stage{};
   base::Nanos since{};  // start of `stage`, by the node's clock
-  // the rank which is furthest behind, for a stage of workers
+  // for a stage of workers: the rank that is furthest behind
   std::optional<base::LocalRank> rank{};
   std::vector<RankStage> ranks{};  // by local rank; ranks beyond the vector's end have not begun
   bool operator==(const StageNews&) const = default;

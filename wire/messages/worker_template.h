@@ -92,7 +92,7 @@ struct WorkerTemplate {
   std::string interpreter;  // absolute path; empty: none (kExecutable), or the image's
   std::string program;  // script, module or executable, as the user wrote it
   std::vector<std::string> arguments;  // ${local_rank} not expanded yet
-  // NAME=VALUE: the caller's environment without the denied names
+  // NAME=VALUE: the caller's environment without is_denied_variable() (cli/plan/plan.h)
   std::vector<std::string> environment;
   std::string working_directory;
   std::string python_path;  // folder of the robustrun package; empty: no boot module
