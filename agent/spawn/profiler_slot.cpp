@@ -218,7 +218,7 @@ void ProfilerSlot::find(std::function<void()> go) {
   using Kind = ProfilerChoice::Kind;
   go_ = nullptr;
   asked_.reset();
-  const bool has_files = node_.home.prefix.empty();
+  const bool has_files = !node_.home.is_container();
   ProfilerChoice choice;
   if (!tracer_library(node_.workers).empty()) choice = choose_profiler(node_.workers, has_files);
   if (choice.kind == Kind::kNone) {

@@ -330,7 +330,7 @@ RunControl::Hands Driver::Impl::control_hands() {
 
 RunEnd::Hands Driver::Impl::end_hands(std::function<void(int)> on_finished) {
   RunEnd::Hands hands;
-  hands.have_agents_left = [this] { return connections_.have_left(); };
+  hands.are_agents_gone = [this] { return connections_.have_left(); };
   hands.kill_agents = [this] { parts_.launcher.kill_all(); };
   // Watchers of the console see the end, too.
   hands.flush = [this](std::function<void()> done) {

@@ -14,7 +14,7 @@ bool RunEnd::begin(int exit_code) {
 }
 
 void RunEnd::wait_for_agents() {
-  if (hands_.have_agents_left()) return say_goodbye();
+  if (hands_.are_agents_gone()) return say_goodbye();
   timer_.after(times_.before_kill, [this] {
     hands_.kill_agents();
     timer_.after(times_.after_kill, [this] { say_goodbye(); });
@@ -22,7 +22,7 @@ void RunEnd::wait_for_agents() {
 }
 
 void RunEnd::on_agent_left() {
-  if (is_over_ && hands_.have_agents_left()) say_goodbye();
+  if (is_over_ && hands_.are_agents_gone()) say_goodbye();
 }
 
 void RunEnd::say_goodbye() {

@@ -17,7 +17,7 @@ namespace robustrun::supervisor {
 class RunEnd {
  public:
   struct Hands {
-    std::function<bool()> have_agents_left;  // all agents are gone
+    std::function<bool()> are_agents_gone;
     std::function<void()> kill_agents;
     // Calls `done` once all output is shown or given up.
     std::function<void(std::function<void()> done)> flush;

@@ -49,7 +49,8 @@ inline constexpr std::chrono::seconds kNoticeEndMax{4};  // how long the end of 
 inline constexpr std::chrono::seconds kHookEndMax{5};
 inline constexpr std::chrono::seconds kOutletEndMax{2};
 
-inline constexpr unsigned kOutletThreads = 4;  // metrics file, events, incidents, commands
+// One for each: metrics file, events, incidents, and two commands.
+inline constexpr unsigned kOutletThreads = 5;
 inline constexpr std::size_t kOutletJobsMax = 8;
 
 }  // namespace robustrun::supervisor

@@ -91,7 +91,7 @@ void CopyRounds::end_round(base::Nanos now) {
   complete_ = order_->round;
   complete_step_ = step_;
   lead_ = std::max(lead_ - lead_ / 16, base::Nanos(kCopyRoundLeadMin));
-  limit_ = std::max(base::Nanos(kCopyRoundMax), 4 * (now - begun_at_));
+  limit_ = std::clamp<base::Nanos>(4 * (now - begun_at_), kCopyRoundMax, kCopyRoundMostMax);
 }
 
 std::optional<wire::CopyRound> CopyRounds::next(base::Nanos now) {

@@ -97,7 +97,6 @@ class Descender {
     descent.level = static_cast<std::uint32_t>(level);
     descent.level_bound = solution.bound;
     descent.searched = solution.searched;
-    descent.filled = solution.filled;
     descent.how = std::move(solution.how);
     descent.nodes.resize(shape.places());
     const auto shares = divide(shape, class_of_place, solution.assignment, problem.switches);

@@ -27,7 +27,6 @@ struct Descent {
   std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level
   // As in LevelSolution. `how` is empty if the places were not divided.
   bool searched = false;
-  bool filled = false;
   std::string how;
 };
 

@@ -34,7 +34,6 @@ class LevelSolver {
   LevelSolution run(bool thorough) {
     make_ways();
     for (const Way& way : ways_) try_fillings(way);
-    best_.filled = true;
     if (!thorough) return std::move(best_);
     if (!is_best()) try_bands();
     if (!is_best()) best_.bound = std::max(best_.bound, lower_bound(problem_, true));
@@ -92,7 +91,6 @@ class LevelSolver {
     best_.assignment = std::move(assignment);
     best_.cost = cost;
     best_.how = how();
-    best_.filled = false;
   }
 
   void try_bands() {

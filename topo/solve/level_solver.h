@@ -16,7 +16,6 @@ struct LevelSolution {
   Cost cost;
   std::int64_t bound = 0;  // lower_bound(), or `cost.worst` if proven optimal
   bool searched = false;  // proven optimal by exhaustive search
-  bool filled = false;  // found by fill.h alone, with stride 1
   std::string how;  // the method in words
 };
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 struct Ending {
   explicit Ending(const RunEnd::Times& times = {}) {
     RunEnd::Hands hands;
-    hands.have_agents_left = [this] { return have_left; };
+    hands.are_agents_gone = [this] { return have_left; };
     hands.kill_agents = [this] { ++kills; };
     hands.flush = [this](std::function<void()> done) {
       ++flushes;
