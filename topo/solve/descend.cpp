@@ -82,7 +82,7 @@ class Descender {
               const std::vector<std::uint32_t>& class_of_place,
               const std::vector<NodeIndex>& candidates, Part part) {
     if (levels == 0 || shape.places() < 2) {
-      return {in_order(class_of_place, candidates), false, 0, 0, false, false, {}};
+      return {in_order(class_of_place, candidates), false, 0, 0, false, {}};
     }
     const std::size_t level = levels - 1;
     std::vector<std::vector<NodeIndex>> below = by_switch(level, candidates);
