@@ -1,5 +1,6 @@
 // `robustrun data plan FILE`: what a specification of data means for a job.
 // `robustrun data prepare FILE`: tokenizes its sources that are text.
+// `robustrun data bench FILE`: how fast this machine feeds one rank.
 // `robustrun data audit FILE PATH...`: whether a training was given each sample once.
 
 #include <chrono>
@@ -105,6 +106,17 @@ int prepare_data(const DataLine& line, const Surroundings& around) {
   return code ? *code : complain(code.error());
 }
 
+int bench_data(const DataLine& line, const Surroundings& around) {
+  std::vector<std::string> arguments;
+  if (line.json) arguments.push_back("--json");
+  if (line.ranks) arguments.push_back("--ranks=" + std::to_string(*line.ranks));
+  if (line.seconds) arguments.push_back("--seconds=" + std::to_string(*line.seconds));
+  arguments.push_back("--");
+  arguments.push_back(line.file);
+  const auto code = run_python_module("robustrun._data.bench", arguments, around);
+  return code ? *code : complain(code.error());
+}
+
 int audit_data(const DataLine& line, const Surroundings& around) {
   std::vector<std::string> arguments;
   if (line.json) arguments.push_back("--json");
@@ -125,6 +137,7 @@ int data_command(std::span<const std::string> argv, const Surroundings& around) 
     return 0;
   }
   if (line->verb == "prepare") return prepare_data(*line, around);
+  if (line->verb == "bench") return bench_data(*line, around);
   if (line->verb == "audit") return audit_data(*line, around);
   const auto shown = plan_data(*line, around);
   if (!shown) return complain(shown.error());

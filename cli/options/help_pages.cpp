@@ -368,6 +368,7 @@ Example:
 constexpr std::string_view kDataPage =
     R"(usage: robustrun data plan FILE [--ranks N] [--steps N] [--json]
        robustrun data prepare FILE [--processes N] [--part I/N]
+       robustrun data bench FILE [--ranks N] [--seconds S] [--json]
        robustrun data audit FILE PATH... [--json]
 
 plan     shows what a specification of training data (docs/data.md) means for a job: how often each
@@ -375,17 +376,20 @@ plan     shows what a specification of training data (docs/data.md) means for a 
          padding. Reads the lengths of all samples, and no tokens. Starts nothing.
 prepare  tokenizes the sources that are text (JSON lines, Parquet, Arrow), once. Files that are
          tokenized already are left alone, so an interrupted call can be repeated.
+bench    reads batches of rank 0 as fast as it can, and then each source alone: how many tokens per
+         second this machine feeds a rank, how long a batch takes, and which source is slow.
 audit    checks that a training was given each sample once, from the loader's states in its
          checkpoints, and names samples that were given twice or left out. PATH...: the
          directories of robustrun.checkpoint.save, or files of torch.save.
 
   --ranks N      data-parallel ranks [1]
+  --seconds S    how long batches are read, and at most as long again the sources alone [10]
   --steps N      steps to plan, from the first one [20]
   --json         one JSON object
   --processes N  processes that tokenize [all processors]
   --part I/N     only part I of N of each source's files, for several machines
 
-Exit codes: 0 planned, prepared, or each sample given once, 1 prepare failed: disk, memory; audit
+Exit codes: 0 planned, prepared, measured, or each sample given once, 1 prepare failed: disk, memory; audit
 found something, 2 bad input: the file, a source, a record, a state, or ranks that cannot share a
 step.
 
@@ -610,7 +614,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"replay", "find a faulty machine by running groups of hosts", kReplayPage},
     {"ckpt", "list, verify, repair, prune and export checkpoints", kCkptPage},
     {"cache", "list, verify and clean what is kept for faster starts", kCachePage},
-    {"data", "tokenize training data; plan its steps; audit them", kDataPage},
+    {"data", "tokenize training data; plan, measure and audit its steps", kDataPage},
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},
     {"sim", "simulate the ETTR of a job: spares, checkpoints, policies", kSimPage},

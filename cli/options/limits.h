@@ -10,6 +10,7 @@ namespace robustrun::cli {
 inline constexpr std::int64_t kPortMax = 65535;
 inline constexpr std::int64_t kRankMax = 1'000'000;
 inline constexpr std::int64_t kDataStepsMax = 100'000;  // of `data plan`
+inline constexpr std::int64_t kDataSecondsMax = 3600;  // of `data bench`
 inline constexpr std::size_t kStagedFilesMax = 64;
 inline constexpr std::int64_t kCacheMaxGib = 1'048'576;
 // If git takes longer to list ignored files, nothing counts as ignored.

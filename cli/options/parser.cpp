@@ -304,14 +304,18 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
     app.add_flag("--json", own.json);
     app.add_option("--processes", own.processes)->check(at_least(1));
     app.add_option("--part", own.part);
+    app.add_option("--seconds", own.seconds)->check(at_least(1));
   }));
   if (line.help) return line;
-  const bool is_plan = line.verb == "plan";
-  const bool is_audit = line.verb == "audit";
-  if (!is_plan && !is_audit && line.verb != "prepare") {
-    return fail(Errc::kInvalidArgument,
-                "argument VERB: " + invalid_choice(line.verb, {"plan", "prepare", "audit"}));
+  const auto is_one_of = [&](std::initializer_list<std::string_view> verbs) {
+    return std::ranges::find(verbs, line.verb) != verbs.end();
+  };
+  if (!is_one_of({"plan", "prepare", "bench", "audit"})) {
+    return fail(
+        Errc::kInvalidArgument,
+        "argument VERB: " + invalid_choice(line.verb, {"plan", "prepare", "bench", "audit"}));
   }
+  const bool is_audit = line.verb == "audit";
   if (line.file.empty()) {
     return fail(Errc::kInvalidArgument, fmt::format("data {} needs a FILE", line.verb));
   }
@@ -322,14 +326,24 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
                          : fmt::format("data {} has one FILE, and no {}", line.verb,
                                        line.checkpoints.front()));
   }
-  if ((line.ranks || line.steps) && !is_plan) {
-    return fail(Errc::kInvalidArgument, "--ranks and --steps are options of data plan");
-  }
-  if (line.json && !is_plan && !is_audit) {
-    return fail(Errc::kInvalidArgument, "--json is an option of data plan and data audit");
-  }
-  if ((line.processes || line.part) && (is_plan || is_audit)) {
-    return fail(Errc::kInvalidArgument, "--processes and --part are options of data prepare");
+  struct Own {
+    bool is_given;
+    const char* option;
+    std::initializer_list<std::string_view> verbs;
+    const char* words;
+  };
+  for (const Own& own : {
+           Own{line.ranks.has_value(), "--ranks", {"plan", "bench"}, "data plan and data bench"},
+           Own{line.steps.has_value(), "--steps", {"plan"}, "data plan"},
+           Own{line.seconds.has_value(), "--seconds", {"bench"}, "data bench"},
+           Own{line.json, "--json", {"plan", "bench", "audit"}, "data plan, bench and audit"},
+           Own{line.processes.has_value(), "--processes", {"prepare"}, "data prepare"},
+           Own{line.part.has_value(), "--part", {"prepare"}, "data prepare"},
+       }) {
+    if (own.is_given && !is_one_of(own.verbs)) {
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("{} is an option of {}", own.option, own.words));
+    }
   }
   if (line.part && !is_part(*line.part)) {
     return fail(Errc::kInvalidArgument,
@@ -339,9 +353,11 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
   if (line.processes.value_or(1) > kRankMax) {
     return fail(Errc::kInvalidArgument, fmt::format("--processes is at most {}", kRankMax));
   }
-  if (line.ranks.value_or(1) > kRankMax || line.steps.value_or(1) > kDataStepsMax) {
-    return fail(Errc::kInvalidArgument, fmt::format("--ranks is at most {}, and --steps at most {}",
-                                                    kRankMax, kDataStepsMax));
+  if (line.ranks.value_or(1) > kRankMax || line.steps.value_or(1) > kDataStepsMax ||
+      line.seconds.value_or(1) > kDataSecondsMax) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("--ranks is at most {}, --steps at most {}, --seconds at most {}",
+                            kRankMax, kDataStepsMax, kDataSecondsMax));
   }
   return line;
 }

@@ -155,14 +155,15 @@ struct CacheLine {
   bool help = false;
 };
 
-// `robustrun data plan|prepare FILE [options]`, `robustrun data audit FILE PATH...`
+// `robustrun data plan|prepare|bench FILE [options]`, `robustrun data audit FILE PATH...`
 struct DataLine {
-  std::string verb;  // plan, prepare, audit
+  std::string verb;  // plan, prepare, bench, audit
   std::string file;
   std::vector<std::string> checkpoints;  // of audit
-  std::optional<std::int64_t> ranks;  // of plan
-  std::optional<std::int64_t> steps;
-  bool json = false;  // of plan and audit
+  std::optional<std::int64_t> ranks;  // of plan and bench
+  std::optional<std::int64_t> steps;  // of plan
+  std::optional<std::int64_t> seconds;  // of bench
+  bool json = false;  // not of prepare
   std::optional<std::int64_t> processes;  // of prepare
   std::optional<std::string> part;  // I/N
   bool help = false;

@@ -65,10 +65,7 @@ class Loader:
     def __next__(self):
         import torch
 
-        self._settle()
-        with data_waits.waiting() as wait:
-            self._feed.wait(self._tell(wait))
-            batch = self._feed.ready()
+        batch = self._take()
         buffer = batch.buffer()
         shape = (batch.sequences, self._spec["batch"]["context"])
         places = shape[0] * shape[1]
@@ -87,6 +84,13 @@ class Loader:
         # script, it is that of the next call.
         self._taken = taken
         return found
+
+    def _take(self):
+        """The next batch, a c_api.Batch: the same one until _taken is set."""
+        self._settle()
+        with data_waits.waiting() as wait:
+            self._feed.wait(self._tell(wait))
+            return self._feed.ready()
 
     def _tell(self, wait):
         if self._ahead:

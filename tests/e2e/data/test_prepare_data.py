@@ -252,9 +252,9 @@ def test_a_mistake_is_one_sentence(tmp_path, change, error):
 def test_options_of_the_other_verb_are_refused(tmp_path):
     specify(tmp_path, LINES)
     done = prepare(tmp_path, "--ranks=2", code=2)
-    assert "--ranks and --steps are options of data plan" in done.stderr
+    assert "--ranks is an option of data plan and data bench" in done.stderr
     done = prepare(tmp_path, "--json", code=2)
-    assert "--json is an option of data plan and data audit" in done.stderr
+    assert "--json is an option of data plan, bench and audit" in done.stderr
     assert "data prepare has one FILE, and no other" in prepare(tmp_path, "other", code=2).stderr
     for part in ("3/2", "0/2", "1", "a/b"):
         assert f"argument --part: '{part}' is not of the form I/N" in prepare(
@@ -437,3 +437,38 @@ def test_a_full_disk_is_named(tmp_path):
     assert done.returncode == 1 and ".bin'" in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert list((tmp_path / "tokens").iterdir()) == []
+
+
+@pytest.mark.parametrize("training", [False, True], ids=["prepared", "tokenized meanwhile"])
+def test_a_bench_reads_batches_and_then_each_source_alone(tmp_path, training):
+    write_lines(tmp_path / "web.jsonl", words(500))
+    write_lines(tmp_path / "code.jsonl", words(200, 2))
+    (tmp_path / "prep.py").write_text(LETTERS)
+    lines = dict(LINES, paths="web.jsonl")
+    specify(tmp_path, lines, dict(lines, name="code", paths="code.jsonl"))
+    # The second source comes later: alone it is read all the same.
+    added = "[mixture]\nweb = 1\ncode = [[1000000, 0], [2000000, 1]]\n"
+    text = (tmp_path / "data.toml").read_text() + added
+    (tmp_path / "data.toml").write_text('prepare = "training"\n' * training + text)
+
+    def bench(*options, folder=tmp_path):
+        return subprocess.run(
+            [BUILD / "bin" / "robustrun", "data", "bench", "data.toml", "--seconds=1", *options],
+            cwd=folder, capture_output=True, text=True,
+            env=dict(os.environ, PYTHON_EXEC=sys.executable))
+
+    if not training:
+        done = bench()
+        assert done.returncode == 2 and "data prepare" in done.stderr, done.stderr
+        prepare(tmp_path)
+    done = bench("--json", "--ranks=2")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["ranks"] == 2 and found["tokens"] == 128 * found["batches"]
+    assert 0 < found["wait_s"]["median"] <= found["wait_s"]["p99"] <= found["wait_s"]["longest"]
+    assert found["step_s"] == pytest.approx(found["seconds"] / found["batches"])
+    assert list(found["sources"]) == ([] if training else ["web", "code"])
+    assert all(each["tokens_per_second"] > 0 for each in found["sources"].values())
+    shown = bench().stdout
+    assert "Training steps that take longer do not wait for data." in shown
+    assert ("Text was tokenized meanwhile" in shown) == training

@@ -573,7 +573,7 @@ def test_status_names_what_is_awaited_and_the_report_counts_what_is_skipped(robu
     data = made(robustrun.folder / "data", options="max_skips = 1",
                 code=WAITS % str(hold) + bad(words(1500, "web-0.jsonl")[5], RAISES))
     job = start_job(robustrun, "--nproc-per-node=2", "--standby=off", JOB,
-                    str(data.folder / "data.toml"), "-", "-", str(data.folder / "state"), "4",
+                    str(data.folder / "data.toml"), "-", "-", str(data.folder / "state"), "8",
                     str(data.folder / "log"))
     named = re.compile(r"rank [01] waits for source (web|code), \S+/data/(web-\d|code)\.jsonl\S*, ")
 
@@ -585,6 +585,6 @@ def test_status_names_what_is_awaited_and_the_report_counts_what_is_skipped(robu
     job.wait(told, "the wait in status", 60)
     hold.unlink()
     job.finish()
-    assert data.steps(0) == data.steps(1) == 3
+    assert data.steps(0) == data.steps(1) == 7
     assert robustrun.report(job.run)["data_skipped"] == 1
     assert "1 record skipped, as max_skips allows" in job.err()
