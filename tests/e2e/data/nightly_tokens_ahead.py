@@ -20,7 +20,7 @@ from data.test_tokens_ahead import (
 )
 from helpers.processes import is_alive, wait_for
 
-SEEDS = int(os.environ.get("ROBUSTRUN_SEEDS", "6"))
+SEEDS = int(os.environ.get("ROBUSTRUN_SEEDS", "20"))
 
 
 @pytest.fixture(scope="module")
