@@ -119,11 +119,14 @@ class ProcessLauncher final : public AgentLauncher {
       });
       return;
     }
-    std::vector<std::pair<base::NodeId, std::string>> ended;
-    for (auto& [node, agent] : agents_) {
-      if (agent.leaving) ended.emplace_back(node, *std::exchange(agent.leaving, std::nullopt));
+    std::vector<base::NodeId> ended;
+    for (const auto& [node, agent] : agents_) {
+      if (agent.leaving) ended.push_back(node);
     }
-    for (const auto& [node, why] : ended) lost(node, why);
+    // One after the other: an agent that is launched meanwhile for one of them has to wait.
+    for (const base::NodeId node : ended) {
+      lost(node, *std::exchange(agents_[node].leaving, std::nullopt));
+    }
   }
 
   void lost(base::NodeId node, const std::string& why) {

@@ -131,8 +131,7 @@ class Loader:
         state = {"format": STATE_FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
                  "fingerprints": self._feed.fingerprints(), "cursor": cursor}
         if self._ahead:
-            self._ahead.skips.move(cursor)
-            state["skips"] = self._ahead.skips.value()
+            state["skips"] = self._ahead.skips_at(cursor)
         return state
 
     def load_state_dict(self, state):

@@ -4,9 +4,10 @@ import subprocess
 import xml.etree.ElementTree
 
 import pytest
+from helpers.packages import NEEDS_TORCH
 from helpers.runner import BINARY, ROOT
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 yaml = pytest.importorskip("yaml")
 
 CI = ROOT / "examples" / "ci"

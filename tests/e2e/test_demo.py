@@ -3,9 +3,9 @@
 import re
 import sys
 
-import pytest
+from helpers.packages import NEEDS_TORCH
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 
 def test_the_demo_loses_a_rank_and_recovers(robustrun):

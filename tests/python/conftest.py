@@ -1,5 +1,6 @@
 """Fixtures of the tests of python/robustrun: the boot module, and a record like the agent's."""
 
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -16,6 +17,9 @@ PACKAGE = ROOT / "python"
 BOOT = PACKAGE / "robustrun" / "boot.py"
 RECORD_BYTES = 4096
 WHOLE_RECORD_BYTES = 36864  # with the table of communicators
+# For tests that do not import it themselves.
+NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None,
+                                 reason="could not import 'torch'")
 
 
 def clean_environment(**extra):

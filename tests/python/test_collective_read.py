@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import PACKAGE
 
-pytestmark = pytest.mark.needs("torch")
+pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
 from robustrun._checkpoint import collective_read  # noqa: E402
 

@@ -5,12 +5,12 @@ import re
 import sys
 
 import pytest
-from conftest import HELPERS, ROOT, clean_environment
+from conftest import HELPERS, NEEDS_TORCH, ROOT, clean_environment
 
 sys.path.append(HELPERS)
 from forked_python import forked_python  # noqa: E402
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 TRAIN = ROOT / "examples" / "train.py"
 
 

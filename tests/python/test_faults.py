@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from conftest import BOOT
+from conftest import BOOT, NEEDS_TORCH
 
 NUMBER = signal.SIGRTMIN + 9
 # Another thread keeps reading the clock; the largest gap shows how long the GIL was held.
@@ -188,7 +188,7 @@ USES = {
 
 
 @pytest.mark.parametrize("case", ["data", *USES])
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_exactly_the_next_batch_or_collective_is_late(worker, case):
     one = worker(DATA if case == "data" else COLLECTIVE.replace("USE", USES[case]))
     one.fault("data-stall" if case == "data" else "collective-sleep", 3.0)

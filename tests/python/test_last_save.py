@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
-from conftest import BOOT, HELPERS, RecordFile
+from conftest import BOOT, HELPERS, NEEDS_TORCH, RecordFile
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 SCRIPT = f"""
 import sys

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BOOT, PACKAGE, clean_environment
+from conftest import BOOT, NEEDS_TORCH, PACKAGE, clean_environment
 from test_standby_template import template  # noqa: F401
 
 sys.path.insert(0, str(PACKAGE))
@@ -208,7 +208,7 @@ def build():
 """
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_generators_of_torch_and_numpy_are_left_alone_too(job, template):  # noqa: F811
     pytest.importorskip("numpy")
     (job / "model.py").write_text(LAYER)

@@ -5,7 +5,7 @@ import gc
 import sys
 
 import pytest
-from conftest import HELPERS, PACKAGE
+from conftest import HELPERS, NEEDS_TORCH, PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._progress import progress  # noqa: E402
@@ -53,18 +53,25 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
 
 
 def test_while_a_library_is_imported_the_collector_runs_rarely(run, tmp_path):
-    shown = "import gc\nseen.append(gc.get_threshold())\n"
-    (tmp_path / "library.py").write_text("from __main__ import seen\n" + shown)
-    (tmp_path / "tuned.py").write_text("import gc\ngc.set_threshold(900, 7, 6)\n")
+    shown = "import gc\nseen.append(gc.get_threshold()[:2])\n"
+    asked = "from __main__ import seen\n" + shown
+    (tmp_path / "library.py").write_text(asked)
+    (tmp_path / "tuned.py").write_text("import gc\ngc.set_threshold(50_000, 7)\n")
     (tmp_path / "training.py").write_text(
-        "from __main__ import seen\nimport robustrun\nrobustrun.step(1)\n" + shown)
-    (tmp_path / "broken.py").write_text("from __main__ import seen\n" + shown + "1 / 0\n")
-    run("import sys\nassert 'gc' not in sys.modules\nseen = []\nimport library\n" + shown
-        + "try:\n    import broken\nexcept ZeroDivisionError:\n    pass\n" + shown
+        asked.replace("import gc\n", "import robustrun, gc\nrobustrun.step(1)\n"))
+    (tmp_path / "broken.py").write_text(asked + "1 / 0\n")
+    (tmp_path / "forks.py").write_text(
+        "import os\nfrom __main__ import seen\nread, write = os.pipe()\nif os.fork() == 0:\n"
+        "    import gc\n    os.write(write, b'%d' % gc.get_threshold()[0])\n    os._exit(0)\n"
+        "os.wait()\nseen.append(int(os.read(read, 20)))\n")
+    run("import sys, zlib, json.tool\nassert 'gc' not in sys.modules\nseen = []\n"
+        "import library\n" + shown + "import forks\n"
+        "try:\n    import broken\nexcept ZeroDivisionError:\n    pass\n" + shown
         + "import tuned\n" + shown + "import training\n" + shown + "print(seen)\n")
-    before, rare = gc.get_threshold(), (50_000, *gc.get_threshold()[1:])
-    tuned = (900, 7, 6)
-    assert ast.literal_eval(run.said[0]) == [rare, before, rare, before, tuned, tuned, tuned]
+    before = gc.get_threshold()[:2]
+    rare, tuned = (50_021, before[1]), (50_000, 7)
+    assert ast.literal_eval(run.said[0]) == [
+        rare, before, before[0], rare, before, tuned, tuned, tuned]
 
 
 def test_the_record_shows_an_import_in_progress(run, tmp_path):
@@ -132,7 +139,7 @@ dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("store", [False, True], ids=["rendezvous", "store of its own"])
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
     found = run(TRAINING.format(store=store))
     imported, grouped, begins, made = map(float, run.said[0].split())
@@ -141,7 +148,7 @@ def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
     assert begins <= found["optimizer"] <= made
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_a_load_before_the_first_step_leaves_its_time(run):
     found = run(
         "import time, robustrun\nfrom robustrun._progress import stages\nbegan = time.monotonic()\n"
@@ -155,7 +162,7 @@ def test_a_load_before_the_first_step_leaves_its_time(run):
     assert found["load_begin"] + 1 <= found["load_done"] <= done
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_a_forked_child_leaves_nothing(run):
     found = run("import os, sys\nsys.path.append(%r)\nimport light_torch, torch\n"
                 "if os.fork() == 0:\n"
@@ -164,7 +171,7 @@ def test_a_forked_child_leaves_nothing(run):
     assert found["optimizer"] == 0
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_an_unpickled_optimizer_has_its_defaults(run):
     run("import sys\nsys.path.append(%r)\nimport light_torch, torch\n"
         "blank = torch.optim.SGD.__new__(torch.optim.SGD)\n"

@@ -115,11 +115,16 @@ class TokensAhead:
         """The training is there: it has received batches up to this cursor."""
         self._starts = 0
         self._need = None
-        self.skips.move(cursor)
-        data_waits.skips(self.skips.count())
+        self.skips_at(cursor)
         if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
             self._at = {"positions": cursor["positions"], "step": cursor["step"]}
             self._send(self._at)
+
+    def skips_at(self, cursor):
+        """The records that the training has skipped up to this cursor, as a state has them."""
+        self.skips.move(cursor)
+        data_waits.skips(self.skips.count())
+        return self.skips.value()
 
     def need(self, source, sample):
         """A rank waits for this sample. Called again and again; `source` is its name."""

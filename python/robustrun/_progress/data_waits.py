@@ -39,7 +39,7 @@ class waiting:  # noqa: N801 (a context manager; contextlib would be one more im
 
 
 def skips(number):
-    """Of so many records that the training skips the report is to tell."""
+    """The training skips so many records: for status and report."""
     record = progress.current()
     if record is not None:
         record.words[progress.DATA_SKIPPED] = number

@@ -8,8 +8,9 @@ _waiting = {}  # name -> callbacks for the imported module
 _begins = _ended = None  # called before and after each import of the script
 _is_importing = False  # an import of the script is running: nested imports belong to it
 # New objects that Python's collector waits for while a library is imported. These are many and
-# stay; with the 700 of Python 3.11 it takes a sixth of `import torch` to look at them.
-_COLLECT_AFTER = 50_000
+# stay; with the 700 of Python 3.11 it takes a sixth of `import torch` to look at them. No program
+# sets this number by itself.
+_COLLECT_AFTER = 50_021
 
 
 def after_import(name, callback):
@@ -111,35 +112,38 @@ class _ScriptsSpec(_ModuleSpec):
 
 
 class RareCollections:
-    """While a library is imported. What is set meanwhile stays set."""
+    """Of Python's collector, while a library is imported. What the library sets stays set."""
 
-    _before = None
+    def __init__(self):
+        self._gc = self._before = None
 
     def begin(self):
-        collector = _collector()
-        before = collector.get_threshold()
-        if self._before is None and 0 < before[0] < _COLLECT_AFTER:
-            self._before = before
-            collector.set_threshold(_COLLECT_AFTER, *before[1:])
+        try:
+            if self._gc is None:
+                self._gc = _without_trace()
+            before = self._gc.get_threshold()
+            if self._before is None and 0 < before[0] < _COLLECT_AFTER:
+                self._before = before
+                self._gc.set_threshold(_COLLECT_AFTER, *before[1:])
+        except Exception:
+            pass  # an interpreter with another collector: the import matters more
 
     def end(self):
         before, self._before = self._before, None
-        if before is not None:
-            collector = _collector()
-            if collector.get_threshold() == (_COLLECT_AFTER, *before[1:]):
-                collector.set_threshold(*before)
+        if before is not None and self._gc.get_threshold()[0] == _COLLECT_AFTER:
+            self._gc.set_threshold(*before)
 
 
 _collections = RareCollections()
 
 
-def _collector():
-    """The module gc, without a trace in sys.modules."""
+def _without_trace():
+    """The module gc. For the script it is imported only if the script has imported it."""
     was_imported = "gc" in sys.modules
     import gc
 
     if not was_imported:
-        del sys.modules["gc"]
+        sys.modules.pop("gc", None)
     return gc
 
 

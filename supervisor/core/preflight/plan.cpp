@@ -38,11 +38,10 @@ std::vector<Pairing> second_round(std::uint32_t nodes, const std::vector<std::ui
   }
   std::vector<Pairing> pairs;
   if (others.empty()) return pairs;
-  const std::vector<Pairing> first = first_round(nodes);
-  const auto have_met = [&](std::uint32_t one, std::uint32_t other) {
-    return std::ranges::any_of(first, [&](const Pairing& pair) {
-      return pair == Pairing{one, other} || pair == Pairing{other, one};
-    });
+  const auto have_met = [nodes](std::uint32_t one, std::uint32_t other) {  // first_round()
+    const auto [low, high] = std::minmax({one, other});
+    const bool is_last = nodes % 2 == 1 && high == nodes - 1;
+    return is_last ? low == 0 : (one ^ 1U) == other;
   };
   for (std::size_t i = 0; i < suspects.size(); ++i) {
     std::uint32_t partner = others[i % others.size()];

@@ -95,7 +95,7 @@ std::string data_words(const RunReport& report, base::Nanos wait_told) {
                        report.attempts > 1 ? "since the last start" : "in all");
   }
   if (report.data_skipped == 0) return text;
-  return fmt::format("{}{}{} skipped, as max_skips allows", text, text.empty() ? "" : "; ",
+  return fmt::format("{}{}{} skipped", text, text.empty() ? "" : "; ",
                      base::counted(report.data_skipped, "record"));
 }
 

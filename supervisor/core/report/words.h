@@ -20,8 +20,8 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string worker_words(const RunReport& report);
 // "reached step 299, 300 steps done, loss 0.0421"
 [[nodiscard]] std::string progress_words(const RunReport& report);
-// "rank 3 waited longest for batches, 41 s in all; 2 records skipped, as max_skips allows". A
-// wait below 1 s, or below `wait_told`, is left out. Empty without either.
+// "rank 3 waited longest for batches, 41 s in all; 2 records skipped". A wait below 1 s, or
+// below `wait_told`, is left out. Empty without either.
 [[nodiscard]] std::string data_words(const RunReport& report, base::Nanos wait_told = {});
 // The last failure, and why the run ended; empty if it succeeded or is active.
 [[nodiscard]] std::string why_words(const RunReport& report);

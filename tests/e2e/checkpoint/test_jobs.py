@@ -10,10 +10,11 @@ import tempfile
 
 import pytest
 from helpers.forked_python import forked_python
+from helpers.packages import NEEDS_TORCH
 from helpers.processes import HeldPort, wait_for
 from helpers.runner import BUILD, FOREIGN, ROOT
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 JOB = pathlib.Path(__file__).with_name("steps_job.py")
 LINE = re.compile(r"(loaded|saved) (\S+) (\S+) (.*)")
 

@@ -15,9 +15,10 @@ import tempfile
 
 import pytest
 from helpers import power_loss
+from helpers.packages import NEEDS_TORCH
 from helpers.runner import BUILD, ROOT
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
 from robustrun._checkpoint import c_api  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from helpers.forked_python import forked_python
 from helpers.runner import BUILD, FOREIGN, ROOT
 
-pytestmark = pytest.mark.needs("torch")
+pytest.importorskip("torch")
 from checkpoint.test_eio import c_api, failing  # noqa: E402
 
 JOB = pathlib.Path(__file__).with_name("ranks_job.py")

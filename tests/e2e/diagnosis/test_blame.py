@@ -8,8 +8,9 @@ import re
 
 import pytest
 from helpers.jobs import start_job
+from helpers.packages import NEEDS_TORCH
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
 TRAIN = f"""

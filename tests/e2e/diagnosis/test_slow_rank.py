@@ -5,8 +5,9 @@ import pathlib
 
 import pytest
 from helpers.jobs import start_job
+from helpers.packages import NEEDS_TORCH
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 # Every rank works for 0.1 s; rank 1 for FACTOR times as long, from step FROM on.
 HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")

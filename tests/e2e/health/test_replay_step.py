@@ -2,7 +2,7 @@
 
 import re
 
-import pytest
+from helpers.packages import NEEDS_TORCH
 
 NODES = ("--launcher=processes", "--nproc-per-node=1")
 POLICY = '[ladder]\ncheck = ["replay x1", "restart"]\n'
@@ -144,7 +144,7 @@ def diverge(robustrun, attempts, *options, policy=ACT, flip=None):
                          timeout=400)
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_a_loss_that_is_not_a_number_leads_to_the_machine_that_computes_wrongly(robustrun):
     finished = diverge(robustrun, 1, "--nnodes=3", "--spares=1", flip="rank=1")
     assert finished.code == 0, finished.errors

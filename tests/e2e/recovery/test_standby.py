@@ -8,9 +8,10 @@ import signal
 import time
 
 import pytest
+from helpers.packages import NEEDS_TORCH
 from helpers.processes import is_alive, sleeps_on_a_socket, wait_for
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 WORKERS = 2
 LIGHT_TORCH = (pathlib.Path(__file__).parents[1] / "helpers" / "light_torch.py").read_text()

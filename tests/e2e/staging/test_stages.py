@@ -4,8 +4,9 @@ import json
 import pathlib
 
 import pytest
+from helpers.packages import NEEDS_TORCH
 
-pytestmark = pytest.mark.needs("torch")
+pytestmark = NEEDS_TORCH
 
 SLOW_S = 8.0
 # The module is slow on one node, which it knows by the name that robustrun gives its node. If the

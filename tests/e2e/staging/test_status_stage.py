@@ -4,6 +4,7 @@ import json
 
 import pytest
 from helpers.jobs import start_job
+from helpers.packages import NEEDS_TORCH
 from helpers.processes import wait_for
 
 HELPER = """
@@ -84,7 +85,7 @@ def end(job):
     return finished
 
 
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_status_and_diagnose_name_a_rank_that_is_missing_in_init_process_group(late):
     wait = wait_for(lambda: (w := group_wait(late)) and w["missing"] == 1 and w, 150, "a wait")
     assert wait["waiting"] == 1
@@ -102,7 +103,7 @@ def test_status_and_diagnose_name_a_rank_that_is_missing_in_init_process_group(l
 
 
 @pytest.mark.nightly
-@pytest.mark.needs("torch")
+@NEEDS_TORCH
 def test_a_long_wait_for_a_rank_is_logged_once(late):
     late.says(SAID, 150)
     assert end(late).errors.count(SAID) == 1

@@ -117,7 +117,7 @@ TEST_CASE("a run that stops anywhere goes on with the same steps, from the curso
   }
 }
 
-TEST_CASE("step 1,000,000 of 306 sources is found as fast as the first one") {
+TEST_CASE("step 1,000,000 of 306 sources is found within a millisecond") {
   Data data;
   for (int i = 0; i < 306; ++i) {
     data.spec.sources.push_back(
