@@ -389,9 +389,9 @@ audit    checks that a training was given each sample once, from the loader's st
   --processes N  processes that tokenize [all processors]
   --part I/N     only part I of N of each source's files, for several machines
 
-Exit codes: 0 planned, prepared, measured, or each sample given once, 1 prepare failed: disk, memory; audit
-found something, 2 bad input: the file, a source, a record, a state, or ranks that cannot share a
-step.
+Exit codes: 0 planned, prepared, measured, or each sample given once, 1 prepare failed: disk,
+memory; audit found something, 2 bad input: the file, a source, a record, a state, or ranks that
+cannot share a step.
 
 Example:
   robustrun data plan data.toml --ranks 8)";
