@@ -95,6 +95,16 @@ TEST_CASE("a standby that still imports gives way to an attempt, which is told w
   CHECK(run.cold() == "its standby worker was still importing");
 }
 
+TEST_CASE("a standby that begins just before its worker starts still imports") {
+  Standbys run;
+  run.keep(1);
+  run.set->begin(Standbys::order(1, 1));
+  run.set->prepare();
+  REQUIRE(run.processes.started.size() == 2);
+  CHECK(run.cold() == "its standby worker was still importing");
+  CHECK(run.processes[1].kills == 1);
+}
+
 TEST_CASE("a standby that has died is not made again before the next attempt") {
   Standbys run;
   run.keep(1);
