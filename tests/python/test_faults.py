@@ -56,12 +56,16 @@ class Worker:
 
     def fault(self, kind, seconds=0.0):
         self.order({"version": 1, "kind": kind, "seconds": seconds})
+        self.expect(lambda: not self.order_file.exists())
+
+    def expect(self, condition):
+        """Waits for what the signal brings about."""
         try:
-            wait_for(lambda: not self.order_file.exists(), 5)
+            wait_for(condition, 5)
         except AssertionError:
             # A signal that arrives right before input() sleeps is handled when input() returns.
             os.kill(self.process.pid, NUMBER)
-            wait_for(lambda: not self.order_file.exists())
+            wait_for(condition)
 
     def finish(self, text="\n"):
         out, error = self.process.communicate(text, timeout=180)
@@ -103,7 +107,7 @@ def test_the_gil_is_held_for_its_time(worker):
 def test_without_torch_the_order_is_refused(worker, kind):
     one = worker("print('ready'); input(); print('end')")
     one.fault(kind, 1)
-    wait_for(one.refused_file.exists)
+    one.expect(one.refused_file.exists)
     assert one.finish() == ("end", "", 0)
 
 
@@ -121,7 +125,7 @@ def test_nonsense_as_an_order_changes_nothing(worker, text):
 def test_an_order_of_another_version_or_kind_is_refused(worker, order):
     one = worker("print('ready'); input(); print('end')")
     one.order(order)
-    wait_for(one.refused_file.exists)
+    one.expect(one.refused_file.exists)
     assert one.finish() == ("end", "", 0)
 
 
