@@ -53,7 +53,7 @@ _robustrun_syntax() {
     cache)
       flags='--json -h --help' valued='--max --unused --cache-dir' words='ls verify gc' kind=verbs:none ;;
     data)
-      flags='--json -h --help' valued='--ranks --steps --processes --part' words='plan prepare audit' kind=verbs:files ;;
+      flags='--json -h --help' valued='--ranks --seconds --steps --processes --part' words='plan prepare bench audit' kind=verbs:files ;;
     nodes)
       flags='--names --json -h --help' valued='--node-history --run' words='forget' kind=verbs:none ;;
     policy)
