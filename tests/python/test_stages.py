@@ -1,7 +1,5 @@
 """When the stages of a start begin and end, in the record of an unchanged script."""
 
-import ast
-import gc
 import sys
 
 import pytest
@@ -50,28 +48,6 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
     # robustrun is imported already, and imports after the first step do not belong to the start.
     assert found["imports_done"] <= asked + 1.4
     assert found["group_begin"] == found["load_begin"] == found["optimizer"] == 0
-
-
-def test_while_a_library_is_imported_the_collector_runs_rarely(run, tmp_path):
-    shown = "import gc\nseen.append(gc.get_threshold()[:2])\n"
-    asked = "from __main__ import seen\n" + shown
-    (tmp_path / "library.py").write_text(asked)
-    (tmp_path / "tuned.py").write_text("import gc\ngc.set_threshold(50_000, 7)\n")
-    (tmp_path / "training.py").write_text(
-        asked.replace("import gc\n", "import robustrun, gc\nrobustrun.step(1)\n"))
-    (tmp_path / "broken.py").write_text(asked + "1 / 0\n")
-    (tmp_path / "forks.py").write_text(
-        "import os\nfrom __main__ import seen\nread, write = os.pipe()\nif os.fork() == 0:\n"
-        "    import gc\n    os.write(write, b'%d' % gc.get_threshold()[0])\n    os._exit(0)\n"
-        "os.wait()\nseen.append(int(os.read(read, 20)))\n")
-    run("import sys, zlib, json.tool\nassert 'gc' not in sys.modules\nseen = []\n"
-        "import library\n" + shown + "import forks\n"
-        "try:\n    import broken\nexcept ZeroDivisionError:\n    pass\n" + shown
-        + "import tuned\n" + shown + "import training\n" + shown + "print(seen)\n")
-    before = gc.get_threshold()[:2]
-    rare, tuned = (50_021, before[1]), (50_000, 7)
-    assert ast.literal_eval(run.said[0]) == [
-        rare, before, before[0], rare, before, tuned, tuned, tuned]
 
 
 def test_the_record_shows_an_import_in_progress(run, tmp_path):

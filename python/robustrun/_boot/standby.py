@@ -9,7 +9,7 @@ module, it imports nothing from the standard library.
 import os
 import sys
 
-from .._progress import import_list, imports
+from .._progress import import_list
 
 VERSION = b"ready 1"
 # Beside a training that uses every processor: 1.5 % of one, and a tenth after a minute. If the
@@ -265,15 +265,12 @@ def _kept():
 
 
 def _import_all(names):
-    collections = imports.RareCollections()
-    collections.begin()
     for name in names:
         if name not in sys.modules:
             try:
                 __import__(name)
             except BaseException:
                 pass  # if the script needs the module, its own import will report the error
-    collections.end()
 
 
 def _set_before_imports(changed, watch):

@@ -7,10 +7,6 @@ _ModuleSpec = type(sys.__spec__)
 _waiting = {}  # name -> callbacks for the imported module
 _begins = _ended = None  # called before and after each import of the script
 _is_importing = False  # an import of the script is running: nested imports belong to it
-# New objects that Python's collector waits for while a library is imported. These are many and
-# stay; with the 700 of Python 3.11 it takes a sixth of `import torch` to look at them. No program
-# sets this number by itself.
-_COLLECT_AFTER = 50_021
 
 
 def after_import(name, callback):
@@ -36,8 +32,6 @@ def watch_script(begins, ended):
     """Calls begins() and ended() around each import by code of __main__; None: stop."""
     global _begins, _ended
     _begins, _ended = begins, ended
-    if begins is None:
-        _collections.end()  # an import may be the whole training
     _watch()
 
 
@@ -100,51 +94,11 @@ class _ScriptsSpec(_ModuleSpec):
         global _is_importing
         self.__dict__["_initializing"] = value
         _is_importing = bool(value)
-        if value and _begins is not None:
-            _collections.begin()
-        else:
-            _collections.end()
         call = _begins if value else _ended
         if not value:
             self.__class__ = _ModuleSpec
         if call is not None:
             call()
-
-
-class RareCollections:
-    """Of Python's collector, while a library is imported. What the library sets stays set."""
-
-    def __init__(self):
-        self._gc = self._before = None
-
-    def begin(self):
-        try:
-            if self._gc is None:
-                self._gc = _without_trace()
-            before = self._gc.get_threshold()
-            if self._before is None and 0 < before[0] < _COLLECT_AFTER:
-                self._before = before
-                self._gc.set_threshold(_COLLECT_AFTER, *before[1:])
-        except Exception:
-            pass  # an interpreter with another collector: the import matters more
-
-    def end(self):
-        before, self._before = self._before, None
-        if before is not None and self._gc.get_threshold()[0] == _COLLECT_AFTER:
-            self._gc.set_threshold(*before)
-
-
-_collections = RareCollections()
-
-
-def _without_trace():
-    """The module gc. For the script it is imported only if the script has imported it."""
-    was_imported = "gc" in sys.modules
-    import gc
-
-    if not was_imported:
-        sys.modules.pop("gc", None)
-    return gc
 
 
 def _tell_after_import(loader, name):

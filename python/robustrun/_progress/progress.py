@@ -184,6 +184,3 @@ def _forget():
     """Runs in a forked child, which is not the worker: its steps do not count."""
     global _current
     _current = None
-    imports = sys.modules.get(__package__ + ".imports")
-    if imports is not None:
-        imports.watch_script(None, None)
