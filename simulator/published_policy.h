@@ -29,8 +29,8 @@ struct PublishedPolicy {
   // is found the first time.
   Figure<Nanos> hang_again;
   Figure<std::uint32_t> evicted_for_hang;  // machines that a hang evicts
-  // Until an evicted machine that is not broken is back: one that was evicted beside the culprit of
-  // a hang, or one whose fault has passed.
+  // Time until a sound evicted machine is back. It was evicted beside the culprit of a hang, or its
+  // fault has passed.
   Figure<Nanos> tested{hours(1), Origin::kAssumed, "no source; until such a machine is back"};
   bool replaces_slow = false;  // false: a slow machine stays until it has recovered
   // true: script start and load are added to `replace`; false: `replace` is the whole restart.

@@ -18,13 +18,13 @@
 
 namespace robustrun::tracer {
 
-// The progress of one communicator: the few words that the agent reads ten times a second.
+// The progress of one communicator: the few words that the agent reads at every look.
 struct CommunicatorCount {
   std::uint64_t comm = 0;  // its key
   // Collectives entered, without those whose end NCCL will never report.
   std::uint64_t entered = 0;
   std::uint64_t done = 0;  // collectives
-  // False: the slot holds only a membership (RecordSource::kTorchGroup), so `done` does not count.
+  // False: the slot holds only a membership (RecordSource::kTorchGroup), so `done` means nothing.
   // Unlike Membership::counts_completion, it does not tell whether NCCL reports kernels.
   bool counts_completion = false;
   friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;

@@ -21,7 +21,8 @@ inline constexpr std::size_t kLoaderCacheBytesMax = std::size_t{8} << 20;
 // agent
 inline constexpr unsigned kPoolThreads = 2;  // of the blocking pool
 inline constexpr std::size_t kPoolQueueMax = 4096;  // jobs that wait
-// Between looks at the workers' records; the second if no worker has done a step for kQuietAfter.
+// Between looks at the workers' records. kQuietInterval: if no worker has done a step for
+// kQuietAfter.
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::chrono::milliseconds kQuietInterval{500};
 inline constexpr std::chrono::seconds kQuietAfter{3};

@@ -5,10 +5,10 @@
 // A child of this process is an orphan unless it is in `known`, is a SparedChild, or was there
 // before become_subreaper(). Orphans and their whole trees get SIGKILL and are reaped. Known
 // children are neither signalled nor reaped. No signal reaches a process that has taken over a pid:
-// a direct child, and the process group of a dead one, keep their number until this process reaps
-// the child; a deeper process is signalled through a pidfd after its ancestry was checked. A tree
-// that keeps forking is stopped (SIGSTOP) from the top before it is killed. The code uses no heap
-// and no exceptions, because the shim is built from the same file.
+// a direct child keeps its pid, and a dead one its process group's number, until this process reaps
+// it; a deeper process is signalled through a pidfd after its ancestry was checked. A tree that
+// keeps forking is stopped (SIGSTOP) from the top before it is killed. The code uses no heap and no
+// exceptions, because the shim is built from the same file.
 // See PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
 
 #include <sys/types.h>

@@ -11,8 +11,8 @@ inline constexpr unsigned kLocalThreads = 8;     // reads of the store
 // Concurrent requests to the origin, besides prefetching.
 inline constexpr unsigned kDemandThreads = 16;
 // Prefetching: first the hot blocks, those of the profile; then the cold ones, all others.
-inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
-inline constexpr unsigned kHotInFlight = 24;
+inline constexpr unsigned kHotInFlightMax = 32;  // the highest value of --in-flight
+inline constexpr unsigned kHotInFlight = 24;  // its default
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a peer or the origin
 inline constexpr unsigned kColdInFlight = 2;
 // Pause of cold prefetching after a read of a block that was missing or not verified yet.

@@ -35,7 +35,7 @@ class FetchPlan {
   // Call this at the beginning, after each on_…() call, and at the time `look_at` of the last step.
   [[nodiscard]] Step next(base::Nanos now);
 
-  // The peer accepted the connection.
+  // The peer accepted the connection, which counts as hearing from it.
   void on_life(base::NodeId node, base::Nanos now);
   // The peer sent a sign of life: the block is on its way here or to the peer.
   void on_sign(base::NodeId node, base::Nanos now);

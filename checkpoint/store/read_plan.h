@@ -35,7 +35,8 @@ struct ReadRun {
   std::vector<ReadCopy> copies;
 };
 
-// Returns the runs by file and offset. Requests must lie within their shards.
+// Returns the runs by file and, unless requests overlap, by offset. Requests must lie within their
+// shards.
 [[nodiscard]] std::vector<ReadRun> plan_reads(const Manifest& manifest,
                                               std::span<const ReadRequest> requests);
 // All blocks of all files.

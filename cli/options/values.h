@@ -1,5 +1,5 @@
 #pragma once
-// Converts texts to the values of the options table's types and back. Pure.
+// Converts texts to values of the types of the options table, and values to texts. Pure.
 //
 // Errors are worded as argparse's ("invalid int value: 'x'"), because people know them and scripts
 // look for them.

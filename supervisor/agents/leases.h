@@ -6,8 +6,8 @@
 // 2. Its connection is broken, and its agent has not reconnected within LeaseTimes::suspect_after.
 // 3. Its agent has been silent for LeaseTimes::lost_after.
 //
-// In cases 2 and 3 a node with ranks is kept while other ranks do steps, as they could not do steps
-// without the ranks of that node. It is kept for at most kSilenceWithProgressMax.
+// In cases 2 and 3 a node with ranks is kept while other ranks do steps, because that shows that
+// its ranks still work. It is kept for at most kSilenceWithProgressMax.
 //
 // Owned by the driver, on its loop.
 

@@ -2,11 +2,11 @@
 // Rule R0: which rank waits for which, from the earliest unfinished operation of every rank in
 // every communicator.
 //
-// A rank inside an operation waits for every member that has not come as far, and for dead or
-// stopped members that did not do their part before. A rank whose GPU has not reached its operation
-// waits for no peer, only for its own older work. Point-to-point operations are matched by counting
-// them per peer and direction. A rank that waits for no rank, while others wait for it, is a sink:
-// a culprit. Ranks that wait only for each other form a knot.
+// A rank inside an operation waits for every member that has not come as far, and for each dead or
+// stopped member unless it had done its part. A rank whose GPU has not reached its operation waits
+// for no peer, only for its own older work. Point-to-point operations are matched by counting them
+// per peer and direction. A rank that waits for no rank, while others wait for it, is a sink: a
+// culprit. Ranks that wait only for each other form a knot.
 //
 // In one communicator, ranks that have come equally far wait for the same members. So the graph has
 // one auxiliary node for each such level, and all edges lead through these nodes. The number of
@@ -29,7 +29,7 @@ struct Wait {
   std::uint64_t ordinal = 0;
   base::Nanos age{};
   std::int32_t peer = -1;  // for send and recv: rank in the communicator
-  // A member whose progress is known has not come; false: all of these are inside.
+  // Some member whose progress is known has not come as far; false: all such members have.
   bool has_edges = false;
 };
 

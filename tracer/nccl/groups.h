@@ -1,6 +1,6 @@
 #pragma once
-// Groups of calls (from ncclGroupStart to the end of ncclGroupEnd, on one or more communicators)
-// and launches. Both record since when a communicator's thread has been inside NCCL.
+// Launches, and groups of calls: from ncclGroupStart to the end of ncclGroupEnd, on one or more
+// communicators. Both record since when a communicator's thread has been inside NCCL.
 
 #include <cstdint>
 

@@ -35,7 +35,8 @@ struct DialerLimits {
 class Dialer {
  public:
   struct Connected {
-    // Reads nothing until set_handlers(). Nothing has been sent yet: the receiver sends Hello.
+    // Reads nothing until set_handlers(). Nothing has been sent yet: the caller of connect() or
+    // answer() sends Hello.
     std::shared_ptr<Channel> channel;
     ConnectionAddresses addresses;
     base::NodeId node;
