@@ -26,7 +26,7 @@ enum class Phase : std::uint8_t {
   kWaiting,  // for machines that are missing
   kRestart,  // workers start, until the script could train
   kLoad,  // the checkpoint is loaded
-  kResidual,  // of each incident: no published model explains it (JobTerms::residual)
+  kResidual,  // per incident: time that no model explains (JobTerms::residual)
 };
 inline constexpr std::size_t kPhases = 10;
 const char* to_string(Phase phase);  // "productive", …

@@ -47,7 +47,7 @@ struct Site {
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;
-  bool every_is_guessed = false;  // checkpoint_every, from steps done again
+  bool every_is_guessed = false;  // checkpoint_every is estimated from steps done again
   double slow_factor = 1;  // mean of slow machines; 1: none was seen
   bool is_warm = false;  // most restarts used standby workers
 
@@ -62,9 +62,9 @@ struct Site {
 
 [[nodiscard]] Site site_of(const std::vector<RunRecord>& records);
 
-// Replaces the model's rate and mix and, if slow machines were seen, slow_factor, even if the user
-// gave them; slow_for only if the user did not. Without any failure the model keeps them all. The
-// model's name becomes "journals".
+// Replaces the model's rate and mix, and slow_factor if slow machines were seen, even if the user
+// gave these; replaces slow_for only if the user did not give it. Replaces nothing if there was no
+// failure. The model's name becomes "journals".
 void use_rates(const Site& site, FailureModel& model);
 // Replaces the times for which the site has samples, except those that the user gave. A start seen
 // in journals includes load and residual, which then become 0.

@@ -9,8 +9,8 @@ class Stopwatch {
  public:
   // Starts at `now`, in training.
   void begin(Nanos now);
-  // Ends training or the current pause, and starts a pause of this phase at `now`. Training that
-  // ends loses its part after the last checkpoint (Episode::is_lost), unless `is_safe`.
+  // Ends training or the current pause, and starts a pause of this phase at `now`. If training
+  // ends, its part after the last checkpoint is lost (Episode::is_lost), unless `is_safe`.
   void pause(Nanos now, Phase phase, bool is_safe = false);
   void train(Nanos now);
   // From `now` on, while training, steps take `factor` times as long; 1: normal.

@@ -55,7 +55,7 @@ class HeldCopies : public std::enable_shared_from_this<HeldCopies> {
   void save(const wire::SaveHeldCopies& order);
   // Calls `go`, perhaps at once, when every save() has ended or was given up.
   void after_saving(std::function<void()> go);
-  // The attempt of the last allow() has begun. Copies from nodes that are no longer in `hold` are
+  // The attempt of the last allow() has begun. Copies of ranks that are no longer in `hold` are
   // freed after kCopiesLinger; until then peers can fetch them.
   void begin_attempt();
   // The last call: ends all transfers; requests and orders get no answer any more.

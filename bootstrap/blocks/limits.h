@@ -11,14 +11,14 @@ inline constexpr unsigned kLocalThreads = 8;     // reads of the store
 // Concurrent requests to the origin, besides prefetching.
 inline constexpr unsigned kDemandThreads = 16;
 // Prefetching: first the hot blocks, those of the profile; then the cold ones, all others.
-inline constexpr unsigned kHotInFlightMax = 32;  // the highest value of --in-flight
-inline constexpr unsigned kHotInFlight = 24;  // its default
+inline constexpr unsigned kHotInFlightMax = 32;  // maximum of --in-flight
+inline constexpr unsigned kHotInFlight = 24;     // its default
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a peer or the origin
 inline constexpr unsigned kColdInFlight = 2;
 // Pause of cold prefetching after a read of a block that was missing or not verified yet.
 inline constexpr std::chrono::milliseconds kColdQuiet{500};
-// Pause of cold prefetching after any read. Reads of present blocks delay cold prefetching for at
-// most kColdPatience.
+// A longer pause, after any read; not made any more once all hot blocks have been present for
+// kColdPatience.
 inline constexpr std::chrono::seconds kColdRest{5};
 inline constexpr std::chrono::seconds kColdPatience{60};
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers

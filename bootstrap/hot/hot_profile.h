@@ -45,10 +45,10 @@ struct HotProfile {
 // kLimit: longer than kProfileBytesMax.
 [[nodiscard]] base::Result<HotProfile> decode_profile(std::string_view text);
 
-// `newest`, followed by the files of `before` that it lacks, except files that were missing in the
-// last kMissedMax recordings, `newest` included. At most kHotFilesMax files in all. Files of
-// earlier recordings are kept because runs differ a little, and an unneeded file costs less than a
-// missing one.
+// `newest`, followed by the files that only `before` has. A file is dropped when kMissedMax
+// recordings in a row lack it; `newest` is the last of them. At most kHotFilesMax files in all.
+// Files of earlier recordings are kept because runs differ a little, and an unneeded file costs
+// less than a missing one.
 [[nodiscard]] HotProfile merge_profiles(HotProfile newest, const HotProfile& before);
 
 // The path of a compiled Python module's source, which an import checks first (PEP 3147:

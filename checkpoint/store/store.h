@@ -34,7 +34,7 @@
 namespace robustrun::checkpoint {
 
 struct Mount {
-  std::string path;   // must exist
+  std::string path;   // of the home: must exist
   double weight = 1;  // bandwidth, in any unit; determines the mount's share of the data
 };
 

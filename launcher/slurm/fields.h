@@ -24,9 +24,8 @@ class SlurmFields {
   std::map<std::string_view, std::string_view> fields_;
 };
 
-// The record of `job` (SLURM_JOB_ID) in `shown`, which has a line per job; all of `shown` if it has
-// no such record. There are several lines if the job is a task of an array and has the array's own
-// number: scontrol then shows all tasks.
+// The line of `shown` whose JobId is `job` (SLURM_JOB_ID); all of `shown` if there is none. `shown`
+// has several lines if `job` is also the number of a job array: scontrol then shows all its tasks.
 [[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
 
 // `state`: a JobState. Whether the job has begun and not ended: RUNNING, SUSPENDED, STOPPED or

@@ -4,7 +4,7 @@
 // Lists the node's groups and the switches that they touch, then the cheapest alternative of each
 // kind. For a working node: an exchange with a node below another switch, and a spare in its place.
 // For any other node: this node in the place of a working one. At most about kTriesMax alternatives
-// of a kind are tried, one node per switch.
+// of a kind are tried; of working nodes, one per switch.
 
 #include <cstddef>
 #include <string>

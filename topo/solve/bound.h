@@ -5,8 +5,8 @@
 // - each block of W (blocks.h) is below one switch. If no block has fewer than L places, a switch
 //   with c nodes holds at most floor(c / L) blocks.
 // - a group of any other family touches at least two switches. If it meets m blocks, it touches at
-//   least as many switches as hold m blocks, the largest first. If the groups of a family cover all
-//   places, some group touches at least the number of used switches divided by that of groups.
+//   least as many switches as hold m blocks, the largest first. If the g groups of a family cover
+//   all places, and u switches are used, some group touches at least u / g switches.
 // - two other families that cross like the rows and columns of a matrix limit each other. Let each
 //   row touch at most a switches and each column at most b. A switch that holds n blocks is in x
 //   rows and y columns, with k * x * y >= n for k blocks per cell. The sum of x over all switches

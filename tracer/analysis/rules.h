@@ -73,9 +73,8 @@ struct Absent {
 // Members without a record that are missing from operations that all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // First, each member that is the only one that may be missing from some operation. Then, the
-  // member that may be missing from most of the operations that no member listed so far explains;
-  // and so on, until no single member leads.
+  // First, the members that are the only candidate for some operation. Then one by one: of the
+  // operations without a listed candidate, the member that is a candidate for most. Ends at a tie.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and members that cannot be told apart
 };

@@ -17,7 +17,7 @@
 namespace robustrun::wire {
 
 // Supervisor to agent, before StartWorkers of the attempt and at every change. Each order replaces
-// the previous one. Copies of routes that are no longer listed are released a minute after
+// the previous one. Copies of ranks that are no longer in `hold` are released a minute after
 // StartWorkers.
 struct PlaceCopies {
   base::Attempt attempt;

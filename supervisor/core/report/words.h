@@ -21,7 +21,7 @@ namespace robustrun::supervisor {
 // "reached step 299, 300 steps done, loss 0.0421"
 [[nodiscard]] std::string progress_words(const RunReport& report);
 // "rank 3 waited longest for batches, 41 s in all; 2 records skipped". A wait below 1 s, or
-// below `wait_told`, is left out. Empty without either.
+// below `wait_told`, is left out. Empty if nothing is left to tell.
 [[nodiscard]] std::string data_words(const RunReport& report, base::Nanos wait_told = {});
 // The last failure, and why the run ended; empty if it succeeded or is active.
 [[nodiscard]] std::string why_words(const RunReport& report);

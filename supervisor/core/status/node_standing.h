@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kOffenderRuns = 2;
 
 struct NodeStanding {
   std::string host;
-  std::uint32_t weight = 0;  // of the notes that count: one for each kind and run
+  std::uint32_t weight = 0;  // sum over `notes`; of one kind and run, only one counts
   std::uint32_t runs = 0;  // number of runs in `notes`
   bool is_offender = false;
   bool was_cleared = false;  // the machine was cleared, and nothing has been noted since

@@ -50,7 +50,7 @@ class Stopping {
         conclusion_(conclusion) {}
 
   void break_down(Fault fault, FaultNotes notes);  // → kStopping
-  // `explains_root`: the fault caused the present root (Outage::add).
+  // `explains_root`: the fault caused the failure that the outage began with (Outage::add).
   void add_fault(Fault fault, bool explains_root = false);
   // Whether the loss of this machine explains the failure that the outage began with. `last_word`:
   // when the machine was last heard of; none: unknown.
