@@ -371,16 +371,16 @@ constexpr std::string_view kDataPage =
        robustrun data bench FILE [--ranks N] [--seconds S] [--json]
        robustrun data audit FILE PATH... [--json]
 
-plan     shows what a specification of training data (docs/data.md) means for a job: how often each
-         source is read, how well ranks are balanced beside the order of arrival, and how much is
-         padding. Reads the lengths of all samples, and no tokens. Starts nothing.
-prepare  tokenizes the sources that are text (JSON lines, Parquet, Arrow), once. Files that are
-         tokenized already are left alone, so an interrupted call can be repeated.
-bench    reads batches of rank 0 as fast as it can, and then each source alone: how many tokens per
-         second this machine feeds a rank, how long a batch takes, and which source is slow.
-audit    checks that a training was given each sample once, from the loader's states in its
-         checkpoints, and names samples that were given twice or left out. PATH...: the
-         directories of robustrun.checkpoint.save, or files of torch.save.
+  plan     show what a specification of training data (docs/data.md) means for a job: how often
+           each source is read, how well ranks are balanced beside the order of arrival, and how
+           much is padding; reads the lengths of all samples, and no tokens
+  prepare  tokenize the sources that are text (JSON lines, Parquet, Arrow), once. Files that are
+           tokenized already are left alone, so an interrupted call can be repeated
+  bench    read batches of rank 0 as fast as possible, and then each source alone: how many tokens
+           per second this machine feeds a rank, how long a batch takes, and which source is slow
+  audit    check that a training was given each sample once, from the loader's states in its
+           checkpoints, and name samples that were given twice or left out. PATH...: the
+           directories of robustrun.checkpoint.save, or files of torch.save
 
   --ranks N      data-parallel ranks [1]
   --seconds S    how long batches are read, and at most as long again the sources alone [10]

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-from .. import data
+from .loader import Loader
 from .spec import DataError, is_while_training, read
 
 SOURCES_MAX = 16  # that are read alone
@@ -55,7 +55,7 @@ class Bench:
     def __init__(self, values, ranks, seconds):
         self.ranks, self.batch = ranks, values["batch"]
         began = time.monotonic()
-        loader = data.Loader(_given(values), 0, ranks)
+        loader = Loader(_given(values), 0, ranks)
         _receive(loader)
         self.opened_s = time.monotonic() - began
         self.all = Speed(loader, self.batch["context"], seconds)
@@ -64,7 +64,7 @@ class Bench:
         names = [] if self.is_tokenized or len(values["source"]) == 1 else values["source"]
         each_s = seconds / max(SOURCE_SHARE, min(len(names), SOURCES_MAX))
         for source in names[:SOURCES_MAX]:
-            alone = data.Loader(_given(values, source), 0, 1)
+            alone = Loader(_given(values, source), 0, 1)
             _receive(alone)
             self.sources[source["name"]] = Speed(alone, self.batch["context"], each_s)
         self.left_out = len(names[SOURCES_MAX:])
@@ -121,7 +121,7 @@ def _receive(loader):
 
 
 def _given(values, source=None):
-    """A specification as data.Loader takes it: with all sources, or with one."""
+    """A specification as Loader takes it: with all sources, or with one."""
     weights = {name: [[step, weight / 1e6] for step, weight in points]
                for name, points in values["mixture"].items()}
     if source is None:
