@@ -220,7 +220,8 @@ class DataLoader:
 
     def load_state_dict(self, state):
         """Goes on where `state` was taken, with any number of ranks up to the samples of a step.
-        Refuses another dataset length, seed, order or batch_size."""
+        Refuses another dataset length, seed, order or drop_last, and another number of samples in a
+        step."""
         self._schedule.load(state)
 
 
