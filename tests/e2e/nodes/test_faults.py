@@ -226,9 +226,11 @@ def test_nothing_survives_the_supervisor_beyond_the_orphan_grace(nodes, seed):
 
 
 def test_workers_go_on_for_the_orphan_grace(nodes):
-    job = nodes("--nnodes=2", "--orphan-grace=6", *lockstep(nodes.runner))
+    # No standby workers, which end at another time.
+    job = nodes("--nnodes=2", "--orphan-grace=6", "--standby=off", *lockstep(nodes.runner))
     job.moves(world=2)
     workers = job.workers_of()
+    assert len(workers) == 2
     job.process.kill()
     job.end()
     before = len(job.lines())
