@@ -72,14 +72,17 @@ sys.exit(3 if attempt == "0" else 0)
 """)
     job = start_job(robustrun, "--max-restarts=1", "slow.py")
     job.wait((job.run / "logs" / "attempt_0" / "0" / "stdout.log").exists, "the first worker")
-    logs = robustrun.start("logs", str(job.run), "--follow")
+    told = robustrun.folder / "told"
+    with open(told, "w") as out:
+        logs = robustrun.start("logs", str(job.run), "--follow", stdout=out)
+    job.wait(lambda: "out 0 of 0\n" in told.read_text(), "the first line")
     robustrun.write("go.0", "")
     job.wait((job.run / "logs" / "attempt_1" / "0" / "stdout.log").exists, "the second worker")
     robustrun.write("go.1", "")
     assert job.finish().code == 0
     shown = logs.finish()
     assert shown.code == 0, shown.errors
-    lines = [line for line in shown.text.splitlines() if not line.startswith("err")]
+    lines = [line for line in told.read_text().splitlines() if not line.startswith("err")]
     assert lines == ["out 0 of 0", "last words of 0", "out 0 of 1", "last words of 1"]
 
 
