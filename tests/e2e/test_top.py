@@ -171,6 +171,7 @@ def test_orders_are_given_after_a_yes(robustrun, terminal):
     robustrun.write("train.py", STEPS)
     job = start_job(robustrun, "--launcher=processes", "--nnodes=2", "--hosts=alpha,beta,gamma",
                     "--nproc-per-node=1", "--standby=off", "train.py")
+    job.wait(lambda: (job.run / "journal").exists(), "the run's journal")
     shown = terminal(100)
     shown.type(command(robustrun, job.run))
     shown.wait("all 2 ranks run", "rank 0 on alpha", "1 spare")
