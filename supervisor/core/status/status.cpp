@@ -127,8 +127,8 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
 }
 
 void StatusFold::take(const Decision& decision, base::Nanos at) {
-  if (decision.rule != Rule::kKilled)
-    now_.decision = decision.text;  // why it was is the one before
+  // After a kill the decision before it stays: it says why.
+  if (decision.rule != Rule::kKilled) now_.decision = decision.text;
   if (is_about_places(decision.rule)) now_.placement = decision.text;
   if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
   if (decision.rule == Rule::kSlowOver) now_.hang.reset();
