@@ -324,7 +324,7 @@ wire::Welcome AgentConnections::welcome_for(base::NodeId node) const {
 
 void AgentConnections::beat(base::NodeId node, std::uint64_t number) {
   if (!are_remote()) return;
-  nodes_.send(node, wire::Heartbeat{number, {}, clock_.now()});
+  nodes_.send(node, wire::Heartbeat{number, clock_.now()});
   const NodeLink& link = nodes_[node];
   if (listener_ && !link.listens.empty() && !link.lost) listener_->call(link.listens);
 }

@@ -61,7 +61,10 @@ class LocalConsole final : public Console {
     is_beside_log_ = same_destination(err_fd, STDERR_FILENO);
   }
 
-  void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
+  void fold_tracebacks(TracebackFold fold) override {
+    for (const wire::Output& shown : tracebacks_.set(fold)) write_lines(shown, host_of(shown.rank));
+    arm_traceback_timer();
+  }
 
   void show_live(std::string line) override {
     for (const wire::Output& shown : bars_.end_quiet()) write_lines(shown, host_of(shown.rank));
@@ -72,11 +75,13 @@ class LocalConsole final : public Console {
   void write(const wire::Output& output, std::string_view host) override {
     const bool has_bars = terminal_ && style_.prefix != ConsoleStyle::Prefix::kNone;
     if (!has_bars && !output.is_stderr) return write_lines(output, host);
-    if (has_bars) hosts_[output.rank.value] = host;
+    hosts_[output.rank.value] = host;
     wire::Output rest = output;
     if (has_bars) rest.bytes = bars_.take(rest);
-    rest.bytes = tracebacks_.take(rest);
+    rest.bytes = tracebacks_.take(rest, clock_.now());
+    rest.partial = !rest.bytes.ends_with('\n');
     if (!rest.bytes.empty()) write_lines(rest, host);
+    arm_traceback_timer();
     if (has_bars && clock_.now() - drawn_at_ >= kLiveDrawInterval) draw_live();
   }
 
@@ -138,6 +143,22 @@ class LocalConsole final : public Console {
     });
   }
 
+  void arm_traceback_timer() {
+    const auto due = tracebacks_.next_due();
+    if (due == traceback_due_) return;
+    traceback_due_ = due;
+    traceback_timer_.cancel();
+    if (!due) return;
+    traceback_timer_.expires_after(std::max(base::Nanos{}, *due - clock_.now()));
+    traceback_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      for (const wire::Output& shown : tracebacks_.due(clock_.now())) {
+        write_lines(shown, host_of(shown.rank));
+      }
+      arm_traceback_timer();
+    });
+  }
+
   void copy_to(Copy copy) override { copy_ = std::move(copy); }
 
   base::Status redirect(const base::Fd& file) override {
@@ -191,7 +212,9 @@ class LocalConsole final : public Console {
 
   void flush(std::function<void()> done) override {
     fold_timer_.cancel();
+    traceback_timer_.cancel();
     end_bars();
+    for (const wire::Output& shown : tracebacks_.flush()) write_lines(shown, host_of(shown.rank));
     show_held();
     if (terminal_ && writers_[err_index_]) {
       // A worker may have been killed while its bar hid the cursor.
@@ -284,8 +307,10 @@ class LocalConsole final : public Console {
   BarFold bars_;
   std::string live_line_;
   base::Nanos drawn_at_{};
-  std::map<std::uint32_t, std::string> hosts_;  // by rank, where lines are folded or bars shown
+  std::map<std::uint32_t, std::string> hosts_;  // by rank; of lines that are not shown at once
   boost::asio::steady_timer fold_timer_{executor_};
+  boost::asio::steady_timer traceback_timer_{executor_};
+  std::optional<base::Nanos> traceback_due_;  // when the timer ends
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;
   std::array<LinePrefixer, 2> prefixers_;

@@ -21,6 +21,7 @@
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "supervisor/console/limits.h"
+#include "supervisor/console/traceback_fold.h"
 #include "supervisor/run_request.h"
 #include "wire/messages/messages.h"
 
@@ -44,8 +45,8 @@ class Console {
   virtual ~Console() = default;
   // `host`: the name of the worker's machine, for ${hostname}.
   virtual void write(const wire::Output& output, std::string_view host) = 0;
-  // Whether each traceback is shown as one line (traceback_fold.h).
-  virtual void fold_tracebacks(bool fold) = 0;
+  // Which tracebacks are shown as one line each.
+  virtual void fold_tracebacks(TracebackFold fold) = 0;
   // Shows the lines that wait for equal ones (line_fold.h), so that they come before the next log
   // line.
   virtual void show_held() = 0;

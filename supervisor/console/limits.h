@@ -28,5 +28,8 @@ inline constexpr std::chrono::milliseconds kLiveFoldWindow{300};  // kFoldWindow
 
 // folding of tracebacks (traceback_fold.h)
 inline constexpr std::size_t kTracebackLineMax = 160;  // bytes of an exception
+inline constexpr std::chrono::seconds kTracebackFollows{5};  // after another rank's began
+inline constexpr std::chrono::seconds kTracebackHold{1};
+inline constexpr std::size_t kTracebackHeldMax = std::size_t{4} << 20;  // bytes of all ranks
 
 }  // namespace robustrun::supervisor

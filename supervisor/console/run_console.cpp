@@ -101,8 +101,13 @@ bool RunConsole::is_shown(base::Rank rank) const {
 }
 
 void RunConsole::begin_workers() {
-  console_->fold_tracebacks(false);
+  if (may_fold_tracebacks()) console_->fold_tracebacks(TracebackFold::kHold);
   console_->end_bars();
+}
+
+// They are whole in the logs alone.
+bool RunConsole::may_fold_tracebacks() const {
+  return !request_.spec.compat && !request_.spec.log_directory.empty();
 }
 
 void RunConsole::announce(const Decision& decision) {
@@ -146,7 +151,7 @@ void RunConsole::announce(const Decision& decision) {
     case Rule::kTimeLimit:
     case Rule::kWorkerFailed:
       // What other ranks print while they end follows from this, and is in their logs.
-      console_->fold_tracebacks(!request_.spec.compat && !request_.spec.log_directory.empty());
+      if (may_fold_tracebacks()) console_->fold_tracebacks(TracebackFold::kAll);
       RR_LOG(kWarn, {}, "{}", decision.text);
       break;
     case Rule::kStartFailed:

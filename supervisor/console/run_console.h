@@ -59,6 +59,7 @@ class RunConsole {
 
  private:
   [[nodiscard]] bool is_shown(base::Rank rank) const;
+  [[nodiscard]] bool may_fold_tracebacks() const;
   void note_shown(bool is_stderr, std::string_view bytes);
 
   const boost::asio::any_io_executor executor_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "supervisor/console/limits.h"
@@ -33,13 +34,34 @@ std::string_view shortened(std::string_view line) {
   return line.substr(0, size);
 }
 
+// Takes a line with its '\n', or what there is of one, from the front of `bytes`.
+std::string_view next_piece(std::string_view& bytes) {
+  const std::size_t end = bytes.find('\n');
+  const std::string_view piece = bytes.substr(0, end == bytes.npos ? end : end + 1);
+  bytes.remove_prefix(piece.size());
+  return piece;
+}
+
 }  // namespace
 
-void TracebackFolder::set_active(bool active) {
-  if (active == active_) return;
-  active_ = active;
-  if (!active) return streams_.clear();
+std::vector<wire::Output> TracebackFolder::set(TracebackFold fold) {
+  if (fold == fold_) return {};
+  fold_ = fold;
+  first_.reset();
+  if (fold != TracebackFold::kAll) {
+    auto shown = flush();
+    streams_.clear();
+    return shown;
+  }
+  std::vector<wire::Output> shown;
   for (auto& [rank, stream] : streams_) {
+    if (stream.held) {
+      wire::Output output = *std::exchange(stream.held, std::nullopt);
+      stream.place = Place::kOutside;
+      output.bytes = folded(stream, output.rank, output.bytes);
+      if (!output.bytes.empty()) shown.push_back(std::move(output));
+      continue;
+    }
     // What was shown of a line goes on; it may be the exception, which ends the traceback.
     const std::string_view begun = without_rank(stream.rest);
     const bool is_end = !begun.empty() && !begun.starts_with(' ');
@@ -48,34 +70,107 @@ void TracebackFolder::set_active(bool active) {
     stream.rest.clear();
     stream.blanks = 0;
   }
+  held_bytes_ = 0;
+  return shown;
 }
 
-std::string TracebackFolder::take(const wire::Output& output) {
-  if (!output.is_stderr) return output.bytes;
+std::string TracebackFolder::take(const wire::Output& output, base::Nanos now) {
+  if (!output.is_stderr || fold_ == TracebackFold::kNone) return output.bytes;
   Stream& stream = streams_[output.rank.value];
-  std::string shown;
-  std::string_view bytes = output.bytes;
-  while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\n');
-    const std::string_view piece = bytes.substr(0, end == bytes.npos ? end : end + 1);
-    bytes.remove_prefix(piece.size());
-    if (!active_) {
-      follow(stream, piece);
-      continue;
+  if (fold_ == TracebackFold::kAll) return folded(stream, output.rank, output.bytes);
+  return show_or_hold(stream, output, now);
+}
+
+std::vector<wire::Output> TracebackFolder::due(base::Nanos now) {
+  const bool is_full = held_bytes_ > kTracebackHeldMax;
+  std::vector<wire::Output> shown;
+  for (auto& [rank, stream] : streams_) {
+    if (stream.held && (is_full || now - stream.held_since >= kTracebackHold)) {
+      shown.push_back(release(stream));
     }
-    if (stream.in_line || (stream.place != Place::kInside && end == bytes.npos)) {
+  }
+  return shown;
+}
+
+std::vector<wire::Output> TracebackFolder::flush() {
+  std::vector<wire::Output> shown;
+  for (auto& [rank, stream] : streams_) {
+    if (stream.held) shown.push_back(release(stream));
+  }
+  return shown;
+}
+
+std::optional<base::Nanos> TracebackFolder::next_due() const {
+  std::optional<base::Nanos> next;
+  for (const auto& [rank, stream] : streams_) {
+    if (!stream.held) continue;
+    const base::Nanos at =
+        held_bytes_ > kTracebackHeldMax ? base::Nanos{} : stream.held_since + kTracebackHold;
+    next = std::min(next.value_or(at), at);
+  }
+  return next;
+}
+
+// All of it, unchanged.
+wire::Output TracebackFolder::release(Stream& stream) {
+  wire::Output output = *std::exchange(stream.held, std::nullopt);
+  held_bytes_ -= output.bytes.size();
+  std::string_view bytes = output.bytes;
+  while (!bytes.empty()) follow(stream, next_piece(bytes));
+  return output;
+}
+
+bool TracebackFolder::is_to_hold(const Stream& stream, base::Rank rank, std::string_view piece,
+                                 base::Nanos now) {
+  const bool is_whole = stream.rest.empty() && piece.ends_with('\n');
+  if (!is_whole || stream.place == Place::kInside) return false;
+  if (!begins(without_rank(piece.substr(0, piece.size() - 1)))) return false;
+  if (first_ && first_->rank != rank && now - first_->at < kTracebackFollows) return true;
+  first_ = Begun{rank, now};
+  return false;
+}
+
+std::string TracebackFolder::show_or_hold(Stream& stream, const wire::Output& output,
+                                          base::Nanos now) {
+  std::string_view bytes = output.bytes;
+  while (!stream.held && !bytes.empty()) {
+    const std::string_view before = bytes;
+    const std::string_view piece = next_piece(bytes);
+    if (is_to_hold(stream, output.rank, piece, now)) {
+      bytes = before;
+      stream.held = output;
+      stream.held->bytes.clear();
+      stream.held_since = now;
+    } else {
+      follow(stream, piece);
+    }
+  }
+  if (stream.held) {
+    stream.held->bytes += bytes;
+    stream.held->partial = output.partial;
+    held_bytes_ += bytes.size();
+  }
+  return output.bytes.substr(0, output.bytes.size() - bytes.size());
+}
+
+std::string TracebackFolder::folded(Stream& stream, base::Rank rank, std::string_view bytes) {
+  std::string shown;
+  while (!bytes.empty()) {
+    const std::string_view piece = next_piece(bytes);
+    const bool is_whole = piece.ends_with('\n');
+    if (stream.in_line || (stream.place != Place::kInside && !is_whole)) {
       shown += piece;
-      stream.in_line = !piece.ends_with('\n');
+      stream.in_line = !is_whole;
       continue;
     }
     if (stream.rest.size() < kTracebackLineMax + 1) {
       stream.rest += piece.substr(0, kTracebackLineMax + 1);
     }
-    if (!piece.ends_with('\n')) continue;
+    if (!is_whole) continue;
     const std::string line = std::exchange(stream.rest, {});
-    take_line(stream, output.rank, std::string_view(line).substr(0, line.find('\n')), shown);
+    take_line(stream, rank, std::string_view(line).substr(0, line.find('\n')), shown);
   }
-  return active_ ? shown : output.bytes;
+  return shown;
 }
 
 // Notes where a traceback is, all of which is shown.

@@ -67,6 +67,31 @@ time.sleep(60)
 """
 
 
+# The peers see the end of rank 1 before robustrun does.
+PEERS = """
+import os, socket, time
+place = socket.socket(socket.AF_UNIX)
+if os.environ["RANK"] == "1":
+    place.bind("place")
+    place.listen()
+    peers = [place.accept()[0] for _ in range(3)]
+    raise ValueError("bad batch")
+while place.connect_ex("place"):
+    time.sleep(0.01)
+if not place.recv(1):
+    raise ConnectionError("peer closed")
+"""
+
+
+def test_only_the_first_of_several_tracebacks_at_once_is_shown_whole(robustrun):
+    robustrun.write("train.py", PEERS)
+    finished = robustrun.run("--nproc-per-node=4", "--max-restarts=0", "train.py")
+    assert finished.code == 1
+    assert finished.errors.count("Traceback (most recent call last):") == 1, finished.errors
+    assert re.search(r"^Traceback .*\n( .*\n)+ValueError: bad batch$", finished.errors,
+                     re.MULTILINE), finished.errors
+
+
 def test_a_traceback_that_only_follows_is_one_line(robustrun):
     robustrun.write("train.py", FOLLOWS)
     options = ("--nproc-per-node=2", "--max-restarts=0")

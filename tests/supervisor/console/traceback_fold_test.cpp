@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include "supervisor/console/limits.h"
 
@@ -10,16 +12,17 @@ namespace traceback_fold_test {
 
 using namespace robustrun;
 using namespace robustrun::supervisor;
+using namespace std::chrono_literals;
 
 namespace {
 
 std::string shown(TracebackFolder& folder, std::string bytes, std::uint32_t rank = 1,
-                  bool is_stderr = true) {
+                  bool is_stderr = true, base::Nanos now = {}) {
   wire::Output output;
   output.rank = {rank};
   output.is_stderr = is_stderr;
   output.bytes = std::move(bytes);
-  return folder.take(output);
+  return folder.take(output, now);
 }
 
 const std::string kTraceback =
@@ -31,12 +34,12 @@ const std::string kTraceback =
 TEST_CASE("a traceback becomes its exception while folding is on, for stderr alone") {
   TracebackFolder folder;
   CHECK(shown(folder, kTraceback) == kTraceback);
-  folder.set_active(true);
+  CHECK(folder.set(TracebackFold::kAll).empty());
   const std::string folded =
       "RuntimeError: Connection reset by peer [4 lines in the log of rank 1]\n";
   CHECK(shown(folder, "saving\n" + kTraceback + "saved\n") == "saving\n" + folded + "saved\n");
   CHECK(shown(folder, kTraceback, 1, false) == kTraceback);
-  folder.set_active(false);
+  CHECK(folder.set(TracebackFold::kNone).empty());
   CHECK(shown(folder, kTraceback) == kTraceback);
 }
 
@@ -44,7 +47,7 @@ TEST_CASE("the same in any pieces, and between two ranks") {
   for (std::size_t size = 1; size < 40; ++size) {
     CAPTURE(size);
     TracebackFolder folder;
-    folder.set_active(true);
+    CHECK(folder.set(TracebackFold::kAll).empty());
     const std::string text = "a\n" + kTraceback + "b\n";
     std::string first;
     std::string second;
@@ -68,9 +71,10 @@ TEST_CASE("what is left of a traceback that has begun is folded") {
   for (std::size_t at = 0; at <= text.size(); ++at) {
     CAPTURE(at);
     TracebackFolder folder;
+    CHECK(folder.set(TracebackFold::kHold).empty());
     const std::string before = shown(folder, text.substr(0, at));
     CHECK(before == text.substr(0, at));
-    folder.set_active(true);
+    CHECK(folder.set(TracebackFold::kAll).empty());
     const std::string rest = shown(folder, text.substr(at));
     const bool is_whole_line = at == 0 || text[at - 1] == '\n';
     if (at > exception || at == text.size()) {
@@ -83,9 +87,65 @@ TEST_CASE("what is left of a traceback that has begun is folded") {
   }
 }
 
+TEST_CASE("a traceback soon after another rank's waits for the failure, and is then folded") {
+  TracebackFolder folder;
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  CHECK(shown(folder, kTraceback, 1, true, 0s) == kTraceback);
+  CHECK(shown(folder, "saving\n" + kTraceback + "saved\n", 2, true, 1s) == "saving\n");
+  CHECK(shown(folder, "in any", 2, true, 1s).empty());
+  CHECK(shown(folder, "other\n", 3, true, 1s) == "other\n");
+  CHECK(shown(folder, "of another stream\n", 2, false, 1s) == "of another stream\n");
+  CHECK(shown(folder, kTraceback, 1, true, 1s) == kTraceback);  // the first rank's own
+  CHECK(folder.next_due() == 1s + kTracebackHold);
+  CHECK(folder.due(1s + kTracebackHold - 1ns).empty());
+  const auto folded = folder.set(TracebackFold::kAll);
+  REQUIRE(folded.size() == 1);
+  CHECK(folded[0].rank.value == 2);
+  CHECK(folded[0].is_stderr);
+  CHECK(folded[0].bytes ==
+        "RuntimeError: Connection reset by peer [4 lines in the log of rank 2]\nsaved\nin any");
+  CHECK(shown(folder, " case\n", 2, true, 2s) == " case\n");
+  CHECK_FALSE(folder.next_due());
+}
+
+TEST_CASE(
+    "a held traceback is shown whole if no worker fails, at the end, or if too much is held") {
+  TracebackFolder folder;
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  const std::string begun = kTraceback.substr(0, 50);
+  const auto hold = [&](std::string bytes, base::Nanos now) {
+    CHECK(shown(folder, kTraceback, 1, true, now) == kTraceback);
+    CHECK(shown(folder, std::move(bytes), 2, true, now).empty());
+  };
+  const auto is = [](const std::vector<wire::Output>& outputs, const std::string& bytes) {
+    return outputs.size() == 1 && outputs[0].bytes == bytes;
+  };
+  hold(begun, 0s);
+  CHECK(is(folder.due(kTracebackHold), begun));
+  // What follows of it is not held a second time, and is folded once a worker has failed.
+  CHECK(shown(folder, kTraceback.substr(50, 10), 2, true, 2s) == kTraceback.substr(50, 10));
+  CHECK(folder.set(TracebackFold::kAll).empty());
+  CHECK(shown(folder, kTraceback.substr(60), 2, true, 2s).ends_with("in the log of rank 2]\n"));
+
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  hold(kTraceback, 10s);
+  CHECK(is(folder.flush(), kTraceback));
+  hold(kTraceback, 20s);
+  CHECK(is(folder.set(TracebackFold::kNone), kTraceback));
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  hold(kTraceback + std::string(kTracebackHeldMax, 'x'), 30s);
+  CHECK(folder.next_due() == 0s);
+  CHECK(folder.due(30s).size() == 1);
+  CHECK(folder.due(40s).empty());
+
+  // Long after the other rank's.
+  CHECK(shown(folder, kTraceback, 1, true, 50s) == kTraceback);
+  CHECK(shown(folder, kTraceback, 3, true, 50s + kTracebackFollows) == kTraceback);
+}
+
 TEST_CASE("torch's prefix, chained exceptions and long ones") {
   TracebackFolder folder;
-  folder.set_active(true);
+  CHECK(folder.set(TracebackFold::kAll).empty());
   CHECK(shown(folder,
               "[rank1]: Traceback (most recent call last):\n"
               "[rank1]:   File \"train.py\", line 4\n"
@@ -106,7 +166,7 @@ TEST_CASE("torch's prefix, chained exceptions and long ones") {
 
 TEST_CASE("other output passes unchanged, also without a line's end") {
   TracebackFolder folder;
-  folder.set_active(true);
+  CHECK(folder.set(TracebackFold::kAll).empty());
   for (const char* bytes : {"10%", "\r20%", "\n", "", "Traceback", " (most recent call last):\n",
                             "  File \"x\"\n", "\n\n", "done\n"}) {
     CAPTURE(bytes);
