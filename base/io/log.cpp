@@ -53,11 +53,6 @@ std::string_view level_colour(LogLevel level) {
 
 using LogCopy = std::function<void(std::string_view)>;
 
-LogCopy& log_copy() {
-  static LogCopy copy;
-  return copy;
-}
-
 std::atomic<bool>& stderr_in_line() {
   static std::atomic<bool> in_line = false;
   return in_line;
@@ -70,13 +65,18 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   // Whether lines are human ones, which wrap at words where stderr is a terminal.
   void set_human(bool is_human) { wraps_ = is_human && ::isatty(STDERR_FILENO) == 1; }
 
+  void set_copy(LogCopy copy) {
+    const std::lock_guard lock(mutex_);
+    copy_ = std::move(copy);
+  }
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     std::string text;
     if (stderr_in_line().exchange(false)) text = "\n";
-    if (log_copy()) log_copy()(text + std::string(line.data(), line.size()));
+    if (copy_) copy_(text + std::string(line.data(), line.size()));
     if (dropped_ > 0) text += fmt::format("({} log lines were dropped here)\n", dropped_);
     text += fitted({line.data(), line.size()});
     if (write(text)) {
@@ -117,6 +117,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     return true;
   }
 
+  LogCopy copy_;
   std::uint64_t dropped_ = 0;
   bool wraps_ = false;
 };
@@ -181,7 +182,9 @@ void redirect_log(LogSink sink) {
   instance().sink.swap(made);
 }
 
-void copy_log(std::function<void(std::string_view line)> copy) { log_copy() = std::move(copy); }
+void copy_log(std::function<void(std::string_view line)> copy) {
+  instance().stderr_sink->set_copy(std::move(copy));
+}
 
 void set_stderr_in_line(bool in_line) { stderr_in_line() = in_line; }
 

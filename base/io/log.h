@@ -40,8 +40,8 @@ void configure_log(const LogOptions& options);
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 
-// Passes every line that goes to stderr also to `copy`, with its newline; null: no more. `copy`
-// must not log.
+// Passes every line that goes to stderr also to `copy`, with its newline; null: no more. `copy` is
+// called on the thread that logs, and never after this function has replaced it. It must not log.
 void copy_log(std::function<void(std::string_view line)> copy);
 
 // `in_line`: other output on stderr has ended within a line. The next log line then begins with a

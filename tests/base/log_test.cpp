@@ -6,6 +6,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
+#include <thread>
+
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 
@@ -86,6 +90,22 @@ TEST_CASE("lines also go to a copy until it is removed") {
   RR_LOG(kInfo, (), "one alone");
   CHECK(copied.ends_with("both\n"));
   CHECK(capture.text().starts_with(copied));
+}
+
+TEST_CASE("a copy that was removed is not called any more, also with lines of other threads") {
+  Capture capture({});
+  std::atomic<bool> is_over = false;
+  std::thread other([&is_over] {
+    while (!is_over) RR_LOG(kInfo, (), "of another thread");
+  });
+  for (int i = 0; i < 100; ++i) {
+    auto copied = std::make_unique<std::string>();
+    copy_log([&copied](std::string_view line) { copied->assign(line); });
+    copy_log(nullptr);
+    copied.reset();
+  }
+  is_over = true;
+  other.join();
 }
 
 TEST_CASE("a human line has time, level, node, rank and text in columns") {
