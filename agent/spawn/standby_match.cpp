@@ -109,6 +109,14 @@ base::Result<std::vector<std::string>> changes_between(const LaunchSpec& standby
   return changes;
 }
 
+bool has_stamp(const std::string& path, const Ready::Stamp& stamp) {
+  struct stat now{};
+  if (::stat(path.c_str(), &now) != 0) return false;
+  const std::int64_t modified =
+      std::int64_t{now.st_mtim.tv_sec} * 1'000'000'000 + std::int64_t{now.st_mtim.tv_nsec};
+  return now.st_ino == stamp.inode && modified == stamp.modified_ns;
+}
+
 }  // namespace
 
 LaunchSpec standby_launch_spec(LaunchSpec worker) {
@@ -151,13 +159,14 @@ base::Result<Ready> parse_ready(std::string_view message) {
   return base::fail(base::Errc::kCorrupt, "a standby worker's message cannot be parsed");
 }
 
-std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root) {
+// A container runtime shows some folders of this machine (/home, /tmp) instead of the image's, so
+// the file may be in either.
+std::string changed_path(const std::vector<Ready::Stamp>& stamps, const WorkerHome& home) {
   for (const Ready::Stamp& stamp : stamps) {
-    struct stat now{};
-    if (::stat((root + stamp.path).c_str(), &now) != 0) return stamp.path;
-    const std::int64_t modified =
-        std::int64_t{now.st_mtim.tv_sec} * 1'000'000'000 + std::int64_t{now.st_mtim.tv_nsec};
-    if (now.st_ino != stamp.inode || modified != stamp.modified_ns) return stamp.path;
+    const bool may_be_in_image = !home.prefix.empty() && !home.root.empty();
+    const bool is_same = has_stamp(home.seen(stamp.path), stamp) ||
+                         (may_be_in_image && has_stamp(home.root + stamp.path, stamp));
+    if (!is_same) return stamp.path;
   }
   return {};
 }

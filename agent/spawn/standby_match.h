@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/node/worker_home.h"
 #include "agent/spawn/launch_spec.h"
 #include "base/core/result.h"
 
@@ -77,9 +78,9 @@ struct Ready {
 };
 // kCorrupt: malformed.
 base::Result<Ready> parse_ready(std::string_view message);
-// The first path whose stamp has changed; empty: none. `root`: where the agent sees the workers'
-// root folder; empty: both have the same. Blocks as long as the disk does.
-std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
+// The first path whose stamp has changed; empty: no path has changed. `home`: where the standbys
+// run. Blocks as long as the disk does.
+std::string changed_path(const std::vector<Ready::Stamp>& stamps, const WorkerHome& home = {});
 
 // Whether `count` standbys of `memory_kb` each take together at most 1 / kStandbyMemoryShare of the
 // memory that would be available without any. One of them existed when `available_kb` was measured,

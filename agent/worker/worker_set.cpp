@@ -220,7 +220,7 @@ void WorkerSet::Impl::check_and_start() {
                      own = node_.own_command, home = node_.home, stamps = standbys_.stamps(),
                      half_written = half_written_, attempt = checkpoints_wanted()] {
     found->program = check_start(workers, version, own, home);
-    found->changed = changed_path(stamps, home.seen({}));
+    found->changed = changed_path(stamps, home);
     if (found->program) found->checkpoints = half_written->before_attempt(attempt);
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);

@@ -164,9 +164,17 @@ TEST_CASE("imports are out of date once one of their files has changed") {
   const Ready::Stamp stamp{path, status.st_ino, modified};
   CHECK(agent::changed_path({stamp}).empty());
   CHECK(agent::changed_path({}).empty());
+  // A container runtime reports paths of the image, and of folders that it shares with this
+  // machine.
+  const Ready::Stamp in_image{"/module.py", status.st_ino, modified};
+  const agent::WorkerHome container{
+      .prefix = {"apptainer"}, .root = path.substr(0, path.rfind('/')), .image_key = {}};
+  CHECK(agent::changed_path({in_image, stamp}, container).empty());
+  CHECK(agent::changed_path({in_image}) == in_image.path);
   const timespec later[2] = {{0, UTIME_OMIT}, {status.st_mtim.tv_sec + 1, 0}};
   REQUIRE(::utimensat(AT_FDCWD, path.c_str(), later, 0) == 0);
   CHECK(agent::changed_path({stamp}) == path);
+  CHECK(agent::changed_path({in_image}, container) == in_image.path);
   REQUIRE(::unlink(path.c_str()) == 0);
   CHECK(agent::changed_path({stamp}) == path);
 }
