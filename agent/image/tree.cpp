@@ -28,6 +28,7 @@ constexpr std::array<const char*, 6> kProgramFolders = {
 // A system's /bin is often a link to /usr/bin and holds the distribution's own Python.
 constexpr std::array<const char*, 6> kSystemFolders = {
     "/opt/venv/bin", "/venv/bin", "/opt/conda/bin", "/usr/local/bin", "/usr/bin", "/bin"};
+constexpr int kOpenTriesMax = 100;
 constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 bool has_file(const ListImage& list, const std::string& path) {
@@ -64,8 +65,12 @@ base::Fd open_folder(const std::string& root, const std::string& folder, ImageLi
     open_how how{};
     how.flags = kFlags;
     how.resolve = RESOLVE_IN_ROOT;
-    base::Fd fd(
-        static_cast<int>(::syscall(SYS_openat2, at.get(), folder.c_str(), &how, sizeof how)));
+    base::Fd fd;
+    // EAGAIN: a rename or mount anywhere on this machine came between (openat2(2)).
+    for (int tries = 0; tries == 0 || (!fd && errno == EAGAIN && tries < kOpenTriesMax); ++tries) {
+      fd = base::Fd(
+          static_cast<int>(::syscall(SYS_openat2, at.get(), folder.c_str(), &how, sizeof how)));
+    }
     // Some sandboxes do not know the call, or refuse it.
     if (fd || (errno != ENOSYS && errno != EPERM)) return fd;
   }
