@@ -119,9 +119,13 @@ bool StoreKeys::has_all(const std::vector<std::string_view>& keys) const {
   return std::ranges::all_of(keys, [this](std::string_view key) { return has(key); });
 }
 
+static std::unexpected<base::Error> too_many_waits() {
+  return base::fail(Errc::kLimit, "too many clients wait for too many keys");
+}
+
 base::Status StoreKeys::add_wait(Client client, const std::vector<std::string_view>& keys) {
   if (keys.size() > kStoreWaitsMax - wait_keys_) {
-    return base::fail(Errc::kLimit, "too many clients wait for too many keys");
+    return too_many_waits();
   }
   Wait& wait = waits_[client];
   for (const std::string_view key : keys) {
@@ -155,6 +159,7 @@ base::Result<bool> StoreKeys::arrive(Client client, std::string_view key, std::i
       return base::fail(Errc::kCorrupt, "the value of a barrier's key is no number");
     }
   }
+  if (count < clients && wait_keys_ == kStoreWaitsMax) return too_many_waits();
   RR_TRY(put(key, std::to_string(count)));
   if (count >= clients) {
     wake_all(key);
