@@ -194,6 +194,10 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
     }
   } else {
     const auto colon = text.rfind(':');
+    if (text.find(':') != colon) {
+      return fail(Errc::kInvalidArgument,
+                  "it has several colons; write an IPv6 address in brackets: [::1]:29400");
+    }
     endpoint.host = text.substr(0, colon);
     port = colon == std::string_view::npos ? "" : text.substr(colon);
   }

@@ -45,8 +45,8 @@ TEST_CASE("the grammar of endpoints") {
   CHECK(is("[::1]:29400", "::1", 29400));
   CHECK(is("[fe80::1%eth0]", "fe80::1%eth0", 0));
   CHECK(is("10.0.0.1:", "10.0.0.1", 0));
-  for (const char* bad :
-       {"", ":1", "a b:1", "host:x", "host:70000", "host:-1", "[::1", "[::1]x", "host/path:1"}) {
+  for (const char* bad : {"", ":1", "a b:1", "host:x", "host:70000", "host:-1", "[::1", "[::1]x",
+                          "host/path:1", "::1", "::1:29400"}) {
     INFO(bad);
     CHECK_FALSE(parse_endpoint(bad).has_value());
   }
