@@ -339,7 +339,7 @@ class NodeAgent::Impl {
         std::min<base::Nanos>(before + (is_quiet ? kQuietInterval : kProgressInterval),
                               std::max(next_heartbeat_, before + kProgressInterval));
     tick_.expires_after(due - before);
-    tick_.async_wait([this, due](const boost::system::error_code& error) {
+    tick_.async_wait([this](const boost::system::error_code& error) {
       if (error || leaving_) return;
       const base::Nanos now = clock_.now();
       if (workers_->report_progress()) {
@@ -349,7 +349,7 @@ class NodeAgent::Impl {
       if (now >= next_heartbeat_) {
         next_heartbeat_ =
             std::max(next_heartbeat_, now - heartbeat_interval_) + heartbeat_interval_;
-        send(wire::Heartbeat{++heartbeats_, now - due, now});
+        send(wire::Heartbeat{++heartbeats_, now});
       }
       tick();
     });

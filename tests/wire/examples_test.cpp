@@ -223,7 +223,7 @@ std::vector<Example> middle_kinds() {
                    .unkillable = {"pid 12 (python), D state in nfs_wait"},
                    .shm_removed = {"torch_1", "torch_2"},
                    .saving = true}},
-      {"Heartbeat", "Heartbeat-2", Heartbeat{.sequence = 9, .loop_lag = 1500us, .at = 7s}},
+      {"Heartbeat", "Heartbeat-3", Heartbeat{.sequence = 9, .at = 7s}},
       {"Notice", "Notice", Notice{.level = 2, .rank = Rank{3}, .text = "slow disk"}},
       {"Output", "Output",
        Output{.rank = Rank{3},

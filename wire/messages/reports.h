@@ -137,13 +137,10 @@ struct WorkerProgress {
 // Both ways.
 struct Heartbeat {
   std::uint64_t sequence = 0;
-  // how late the agent's event loop was in sending this; 0 from a supervisor
-  base::Nanos loop_lag{};
   base::Nanos at{};  // time of sending, by the sender's clock
   template <class V>
   void fields(V& v) {
     v(1, "sequence", sequence);
-    v(2, "loop_lag", loop_lag);
     v(3, "at", at);
   }
 };
