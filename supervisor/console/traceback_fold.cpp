@@ -163,6 +163,10 @@ std::string TracebackFolder::folded(Stream& stream, base::Rank rank, std::string
       stream.in_line = !is_whole;
       continue;
     }
+    if (is_whole && stream.rest.empty()) {
+      take_line(stream, rank, piece.substr(0, piece.size() - 1), shown);
+      continue;
+    }
     if (stream.rest.size() < kTracebackLineMax + 1) {
       stream.rest += piece.substr(0, kTracebackLineMax + 1);
     }

@@ -172,6 +172,9 @@ TEST_CASE("other output passes unchanged, also without a line's end") {
     CAPTURE(bytes);
     CHECK(shown(folder, bytes) == bytes);
   }
+  const std::string long_line = std::string(5000, 'x') + "\n";
+  CHECK(shown(folder, long_line + kTraceback + long_line).ends_with("rank 1]\n" + long_line));
+  CHECK(shown(folder, long_line) == long_line);
 }
 
 }  // namespace
