@@ -27,10 +27,11 @@ void NoticeQueue::push(Notice notice) {
   waiting_.push_back(std::move(notice));
 }
 
-std::optional<Notice> NoticeQueue::next(base::Nanos now) const {
+std::optional<Notice> NoticeQueue::next(base::Nanos now) {
   const auto at = due();
   if (!at || *at > now) return std::nullopt;
   Notice notice = waiting_.front();
+  told_ = untold_;
   if (untold_ > 0) notice.text += fmt::format(" ({} left out)", base::counted(untold_, "notice"));
   return notice;
 }
@@ -46,7 +47,7 @@ void NoticeQueue::sent(base::Nanos now) {
   RR_ASSERT(!waiting_.empty());
   waiting_.pop_front();
   tries_ = 0;
-  untold_ = 0;
+  untold_ -= std::exchange(told_, 0);
   retry_at_ = base::Nanos{};
   if (sent_at_.size() == kNoticeBurst) sent_at_.pop_front();
   sent_at_.push_back(now);

@@ -21,7 +21,7 @@ class NoticeQueue {
  public:
   void push(Notice notice);
   // The notice to send now; it stays in the queue until sent() or failed(). nullopt: none is due.
-  [[nodiscard]] std::optional<Notice> next(base::Nanos now) const;
+  [[nodiscard]] std::optional<Notice> next(base::Nanos now);
   // When next() will have one; nullopt: the queue is empty.
   [[nodiscard]] std::optional<base::Nanos> due() const;
   // The notice that next() returned was delivered.
@@ -44,7 +44,8 @@ class NoticeQueue {
   base::Nanos retry_at_{};
   unsigned tries_ = 0;  // of the first in waiting_
   std::uint64_t dropped_ = 0;
-  std::uint64_t untold_ = 0;  // dropped since the last notice that was sent
+  std::uint64_t untold_ = 0;  // dropped, and in the text of no notice that was sent
+  std::uint64_t told_ = 0;  // of these, in the text of the notice that next() returned
   bool is_hurried_ = false;
 };
 

@@ -71,8 +71,11 @@ TEST_CASE("of too many the oldest are left out, but not the one on its way") {
   CHECK(queue.size() == kNoticesWaitingMax);
   CHECK(queue.dropped() == 3);
   CHECK(queue.next(1s)->text == "0 (3 notices left out)");
+  queue.push(notice("while the first is on its way"));
   queue.sent(1s);
-  CHECK(queue.next(1s)->text == "4");
+  CHECK(queue.next(1s)->text == "5 (1 notice left out)");
+  queue.sent(1s);
+  CHECK(queue.next(1s)->text == "6");
 }
 
 TEST_CASE("at the run's end nothing waits for the rate or for earlier failures") {
