@@ -103,7 +103,10 @@ class LocalOutlets final : public Outlets {
     for (const JournalEntry& entry : entries) {
       const auto* event = std::get_if<Event>(&entry.what);
       if (event != nullptr) learn(lines_.take(job.state(), entry.at));
-      static_cast<void>(bad_nodes_.take(entry));
+      if (const auto bad = bad_nodes_.take(entry)) {
+        std::string ignored;  // the previous supervisor has called
+        static_cast<void>(bad_node_calls_.call_for(*bad, ignored));
+      }
       totals_.take(entry);
       time_.take(entry);
       learn(lines_.take(entry));
