@@ -243,7 +243,9 @@ std::string describe(const Problem& problem, const Replacement& replacement) {
   if (newcomers > 1) text += fmt::format(" ({} places filled in this way)", newcomers);
   const std::size_t moved = replacement.moved.size();
   if (moved > 0) {
-    text += fmt::format("; {} move{}", base::counted(moved, "other node"), moved == 1 ? "s" : "");
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{} move{}", base::counted(moved, text.empty() ? "node" : "other node"),
+                        moved == 1 ? "s" : "");
   }
   return text;
 }
