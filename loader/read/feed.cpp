@@ -80,7 +80,7 @@ base::Result<Planner> Feed::planner_of(Cursor cursor, std::shared_ptr<TokenFiles
     return base::fail(base::Errc::kCorrupt, "the state has a document that is not there");
   }
   for (const SourceCursor& source : cursor.sources) {
-    if (std::abs(source.owed) > 2 * Mixture::kOne) {
+    if (source.owed > 2 * Mixture::kOne || source.owed < -2 * Mixture::kOne) {
       return base::fail(base::Errc::kCorrupt, "the state has a source that was owed too much");
     }
   }
