@@ -202,6 +202,7 @@ void StagedFile::seek_in_store(std::uint64_t block) {
   read_store(block, [this, block](const Result<SharedBlock>& found) {
     if (!found || !*found) return seek_at_peers(block);
     ++from_.store;
+    note_progress();
     be_here(block, *found);
   });
 }
