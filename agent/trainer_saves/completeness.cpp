@@ -143,8 +143,8 @@ class FolderLook {
 
 base::Result<FolderLook::Names> FolderLook::list(DIR* folder) {
   Names names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(folder)) {
+  // readdir() leaves errno as it is at the end of the folder.
+  while (const dirent* entry = (errno = 0, ::readdir(folder))) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (names_left_ == 0) break;
@@ -157,7 +157,6 @@ base::Result<FolderLook::Names> FolderLook::list(DIR* folder) {
       look_.stamp.bytes += static_cast<std::uint64_t>(found.st_size);
     }
     names.emplace(name, found);
-    errno = 0;
   }
   if (errno != 0) return base::fail_errno("it cannot be listed", errno);
   return names;
