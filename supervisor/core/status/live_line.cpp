@@ -52,7 +52,7 @@ std::string live_line(const RunStatus& status) {
   const std::size_t slash = status.program.rfind('/');
   std::vector<std::string> parts{base::printable(
       slash == std::string::npos ? status.program : status.program.substr(slash + 1))};
-  const bool has_steps = status.steps > 0 || status.step;
+  const bool has_steps = status.steps > 0 || status.stepped;  // `step` may be an earlier attempt's
   const bool is_running = status.state == JobState::kRunning;
   if (!is_running || !has_steps) {
     const std::string stage = stage_words(status);

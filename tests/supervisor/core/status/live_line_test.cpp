@@ -51,6 +51,7 @@ TEST_CASE("before the first step: the slowest node's stage") {
   status.nodes[1].stage = "model";
   status.nodes[0].stage_took = seconds(1);
   status.nodes[1].stage_took = seconds(4);
+  status.step = 674;  // of the attempt before
   const std::string line = live_line(status);
   CHECK(line.starts_with("train.py  model 4.00 s (n2"));
   CHECK(line.find('\x1b') == std::string::npos);
