@@ -141,17 +141,21 @@ std::string report_junit(const RunReport& report) {
   for (const Incident& incident : report.incidents) failures.emplace(incident.attempt, &incident);
   const std::uint32_t attempts = std::max<std::uint32_t>(report.attempts, 1);
   std::string cases;
+  base::Nanos begin{};
   for (std::uint32_t attempt = 0; attempt < attempts; ++attempt) {
     const auto found = failures.find(attempt);
     const bool has_failed = found != failures.end();
-    const base::Nanos begin = attempt == 0 || !failures.contains(attempt - 1)
-                                  ? base::Nanos{}
-                                  : failures.at(attempt - 1)->at;
-    const base::Nanos end = has_failed ? found->second->at : report.duration;
-    const bool is_last = attempt + 1 == attempts && report.outcome == RunOutcome::kFailed;
-    cases +=
-        fmt::format("  <testcase classname=\"robustrun\" name=\"{} attempt {}\" time=\"{:.3f}\"",
-                    xml(report.program), attempt, std::max(0.0, seconds_of(end - begin)));
+    const bool is_newest = attempt + 1 == attempts;
+    const bool is_last = is_newest && report.outcome == RunOutcome::kFailed;
+    cases += fmt::format("  <testcase classname=\"robustrun\" name=\"{} attempt {}\"",
+                         xml(report.program), attempt);
+    // The end of an attempt that was ended for an update is not known: the next one's time has
+    // both.
+    if (has_failed || is_newest) {
+      const base::Nanos end = has_failed ? found->second->at : report.duration;
+      cases += fmt::format(" time=\"{:.3f}\"", std::max(0.0, seconds_of(end - begin)));
+      begin = end;
+    }
     if (!has_failed && !is_last) {
       cases += "/>\n";
       continue;

@@ -68,6 +68,21 @@ TEST_CASE("in JUnit only the attempt that the run failed with has failed") {
   CHECK(recovered.find("<failure") == std::string::npos);
 }
 
+TEST_CASE("the times of an attempt that was ended for an update and of the next one are one time") {
+  RunReport report;
+  report.outcome = RunOutcome::kSucceeded;
+  report.program = "train.py";
+  report.attempts = 3;
+  report.duration = std::chrono::seconds(90);
+  Incident& failure = report.incidents.emplace_back();
+  failure.attempt = 1;
+  failure.at = std::chrono::seconds(60);
+  const std::string text = report_junit(report);
+  CHECK(text.find("name=\"train.py attempt 0\"/>") != std::string::npos);
+  CHECK(text.find("name=\"train.py attempt 1\" time=\"60.000\"") != std::string::npos);
+  CHECK(text.find("name=\"train.py attempt 2\" time=\"30.000\"") != std::string::npos);
+}
+
 TEST_CASE("a run that could start nothing has one failed case") {
   RunReport report;
   report.outcome = RunOutcome::kFailed;
