@@ -121,8 +121,9 @@ std::string checkpoint_words(const CheckpointReport& report) {
 
 std::string saved_copies_words(const CheckpointReport& report) {
   if (report.copies_saved + report.copies_not_saved == 0) return {};
-  std::string text = fmt::format("{} saved from the memory of other nodes",
-                                 base::counted(report.copies_saved, "rank"));
+  std::string text = fmt::format(
+      "{} saved from the memory of other nodes",
+      report.copies_saved == 1 ? "1 copy" : fmt::format("{} copies", report.copies_saved));
   if (report.copies_not_saved > 0) text += fmt::format(", {} not", report.copies_not_saved);
   return text;
 }

@@ -85,7 +85,7 @@ struct MovedCheckpoint {
 void describe_checkpoints(const Facts& facts, Incident& incident);
 // "12 saved, 11 committed, the last at step 1100; 4.2 GB written; the job waited 1.2 s for them: …"
 [[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);
-// "3 ranks saved from the memory of other nodes, 1 not"; empty if none had to be saved.
+// "3 copies saved from the memory of other nodes, 1 not"; empty if none had to be saved.
 [[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<MovedCheckpoint> moved_checkpoints(const Facts& facts);

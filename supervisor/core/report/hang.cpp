@@ -6,14 +6,10 @@
 #include "supervisor/core/report/facts.h"
 
 namespace robustrun::supervisor {
-namespace {
 
-// The word for people.
-const char* in_words(Diagnosed::Stage stage) {
+const char* stage_word(Diagnosed::Stage stage) {
   return stage == Diagnosed::Stage::kConvicted ? "confirmed" : to_string(stage);
 }
-
-}  // namespace
 
 std::vector<HangReport> hang_reports(const Facts& facts) {
   std::vector<HangReport> hangs;
@@ -32,7 +28,7 @@ std::vector<HangReport> hang_reports(const Facts& facts) {
 }
 
 std::string hang_words(const HangReport& hang) {
-  return fmt::format("{} {} after the start: {}", in_words(hang.stage),
+  return fmt::format("{} {} after the start: {}", stage_word(hang.stage),
                      base::duration_words(hang.at), hang.text);
 }
 

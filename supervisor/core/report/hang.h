@@ -33,6 +33,8 @@ struct HangReport {
 
 // All hangs in the journal, in order.
 [[nodiscard]] std::vector<HangReport> hang_reports(const Facts& facts);
+// A stage as people read it: "confirmed".
+[[nodiscard]] const char* stage_word(Diagnosed::Stage stage);
 // "confirmed 12.3 s after the start: …"
 [[nodiscard]] std::string hang_words(const HangReport& hang);
 

@@ -214,7 +214,7 @@ TEST_CASE("the report tells how many ranks of lost nodes were saved from others'
   CHECK(report.checkpoints->copies_not_saved == 1);
   CHECK(report.checkpoints->copies_lost == std::vector<std::string>{"they are gone"});
   CHECK(saved_copies_words(*report.checkpoints) ==
-        "3 ranks saved from the memory of other nodes, 1 not");
+        "3 copies saved from the memory of other nodes, 1 not");
 }
 
 TEST_CASE(

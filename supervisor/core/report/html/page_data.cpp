@@ -199,7 +199,7 @@ std::vector<PageDiagnosis> diagnoses_of(const Facts& facts, std::uint32_t attemp
     if (diagnosed->attempt.value != attempt) continue;
     if (verdict.finding == tracer::Finding::kNothing || out.size() == kPageStacksMax) continue;
     PageDiagnosis& one = out.emplace_back();
-    one.title = budget.take(fmt::format("{} after {}: {}", to_string(diagnosed->stage),
+    one.title = budget.take(fmt::format("{} after {}: {}", stage_word(diagnosed->stage),
                                         base::duration_words(elapsed(facts.first_at, at)),
                                         verdict.sentence));
     one.evidence = budget.first(verdict.evidence);
@@ -290,7 +290,7 @@ void fill_events(const RunReport& report, PageData& page) {
   for (const Eviction& eviction : report.evictions) note(eviction.at, "evicted", eviction.words);
   for (const AlarmReport& alarm : report.alarms) note(alarm.at, "alarm", alarm.text);
   for (const HangReport& hang : report.hangs) {
-    note(hang.at, "hang", fmt::format("{}: {}", to_string(hang.stage), hang.text));
+    note(hang.at, "hang", fmt::format("{}: {}", stage_word(hang.stage), hang.text));
   }
   std::ranges::stable_sort(page.events, {}, &PageEvent::at);
   if (page.events.size() <= kPageEventsMax) return;
