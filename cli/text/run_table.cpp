@@ -28,6 +28,13 @@ std::string run_state_words(const RunRow& row) {
   return "";
 }
 
+// "2×8", or "20 on 3" of nodes with different numbers of workers.
+std::string workers_cell(const RunRow& row) {
+  if (row.nodes == 0) return "-";
+  if (row.workers % row.nodes != 0) return fmt::format("{} on {}", row.workers, row.nodes);
+  return fmt::format("{}×{}", row.nodes, row.workers / row.nodes);
+}
+
 RunCells run_cells(const RunRow& row) {
   RunCells cells{base::printable(row.id), run_state_words(row)};
   if (row.starts > 1) cells[1] += fmt::format(", start {}", row.starts);
@@ -35,7 +42,7 @@ RunCells run_cells(const RunRow& row) {
     cells[7] = base::printable(row.trouble);
     return cells;
   }
-  cells[2] = row.nodes == 0 ? "-" : fmt::format("{}×{}", row.nodes, row.workers / row.nodes);
+  cells[2] = workers_cell(row);
   cells[3] = age_in_words(row.age / std::chrono::seconds(1));
   cells[4] = row.step ? std::to_string(*row.step) : "-";
   cells[5] = std::to_string(row.incidents);

@@ -41,6 +41,10 @@ TEST_CASE("a table of runs has aligned columns and no trailing blanks") {
         "b        running        2×8    3 h     -         12  2 MiB  train.py\n"
         "c        stopped (143)  2×8    3 h   900          0  2 MiB  train.py\n"
         "long-id  failed (95)    2×8    3 h   900          0  2 MiB  train.py\n");
+  RunRow uneven = ended("d", 0);
+  uneven.nodes = 3;
+  uneven.workers = 20;
+  CHECK(runs_text(std::array{uneven}).find("succeeded  20 on 3  3 h") != std::string::npos);
   live.nodes = 0;  // no worker was ever started
   CHECK(runs_text(std::array{live}).find("running  -      3 h") != std::string::npos);
 }
