@@ -8,6 +8,7 @@
 #include "agent/copies/transfer.h"
 #include "agent/node/limits.h"
 #include "base/io/log.h"
+#include "checkpoint/memory/staging.h"
 
 namespace robustrun::agent {
 
@@ -58,12 +59,11 @@ void HeldArrival::choose_slot(const wire::BulkRound& round) {
     if (is_kept || (round.round != 0 && rounds[1 - slot] == round.round)) newest = slot;
   }
   if (!newest) {
-    const auto is_whole = [](std::span<const char> slot) {
-      return checkpoint::read_slot(slot).has_value();
-    };
-    newest = is_whole(area->slot(0)) ? 0 : 1;
+    for (const checkpoint::FoundCopy& found : checkpoint::complete_copies(*area)) {
+      if (found.slot < rounds.size() && !newest) newest = found.slot;
+    }
   }
-  newest = 1 - *newest;
+  newest = 1 - newest.value_or(1);
 }
 
 void HeldArrival::run() {
