@@ -13,7 +13,8 @@ void report_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
                          const std::string& what, bool is_over) {
   const std::string subject = "image " + base::printable(bootstrap::shown_source(plain.image));
   if (!plain.health) {
-    RR_LOG(kError, {}, "the {}: {}", subject, what);
+    base::log_line(is_over ? base::LogLevel::kInfo : base::LogLevel::kError, {},
+                   "the " + subject + ": " + what);
     return;
   }
   node.send(wire::NodeHealth{wire::NodeHealth::Source::kDisk,

@@ -348,9 +348,9 @@ void NodeImage::Impl::abort_readers() {
 void NodeImage::Impl::end(std::function<void()> done) {
   settled();
   abandon();
-  if (!folder_) return asio::post(node_.executor, std::move(done));
-  ++round_;
+  ++round_;  // take_folder() may be under way
   state_ = State::kEnding;
+  if (!folder_) return asio::post(node_.executor, std::move(done));
   on_end_ = std::move(done);
   container_.reset();
   patience_.expires_after(kImageEndMax);
