@@ -219,7 +219,7 @@ Result<Completion> drain_copy(std::span<char> slot, Store& store, const std::str
     contents.sources.emplace_back(slot.data() + copy.offsets[i], contents.shards[i].bytes);
   }
   std::vector<std::string> notes;
-  if (!store.has_part(head.attempt, copy.writer)) {
+  if (!RR_TRY(store.has_part(head.attempt, copy.writer))) {
     RR_TRY(store.join(head.attempt, head.layout, head.writers));
     notes = RR_TRY(store.write_part(head.attempt, copy.writer, contents));
   }

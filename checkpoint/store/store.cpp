@@ -331,7 +331,8 @@ Status Store::join(const AttemptId& attempt, const WorldLayout& layout,
   return write_intent(intent);
 }
 
-bool Store::has_part(const AttemptId& attempt, const std::string& writer) const {
+Result<bool> Store::has_part(const AttemptId& attempt, const std::string& writer) const {
+  RR_TRY(home_answers());
   std::error_code error;
   return std::filesystem::exists(at_home(attempt) + "/" + part_name(writer), error);
 }

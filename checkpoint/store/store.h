@@ -134,7 +134,7 @@ class Store {
                                         const PartContents& contents);
   base::Status publish_part(const PreparedPart& prepared);
   // Whether the writer's part is published.
-  [[nodiscard]] bool has_part(const AttemptId& attempt, const std::string& writer) const;
+  base::Result<bool> has_part(const AttemptId& attempt, const std::string& writer) const;
   // Commits an attempt whose parts are all published. `generation`: that of the caller, which is
   // higher than the attempt's if the caller salvages the attempt.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);

@@ -279,7 +279,7 @@ TEST_CASE("a copy that changed before it was on disk is refused by name and not 
   const auto drained = drain_copy(staging.area().slot(*slot), store);
   REQUIRE_FALSE(drained);
   CHECK(drained.error().what == "cannot save 'layer.weight': it changed since it was copied");
-  CHECK_FALSE(store.has_part(order.attempt, "n0"));
+  CHECK_FALSE(store.has_part(order.attempt, "n0").value());
   CHECK_FALSE(newest_committed(mounts.directories));
 }
 
