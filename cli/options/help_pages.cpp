@@ -87,18 +87,20 @@ Example:
 
 constexpr std::string_view kRequeuePage = R"(usage: robustrun requeue [RUN]
 
-Queues the Slurm job again in whose batch script it is called, without the hosts that failed RUN in
-any of its starts, and those that failed several other runs. Hosts that the user excluded stay
-excluded. A host without which the job would not start is not left out, and is named. The script of
-`robustrun submit` calls this; in one of your own, `trap '' TERM` comes before it, because Slurm
-ends the script as soon as the job is queued.
+Queues the job again in whose batch script it is called.
 
-After three starts in a row in which no worker ran, it does not queue the job again.
+In Slurm, the hosts that failed RUN in any of its starts, and those that failed several other runs,
+are left out. Hosts that the user excluded stay excluded. A host without which the job would not
+start is not left out, and is named. After three starts in a row in which no worker ran, the job is
+not queued again. The script of `robustrun submit` calls this; in one of your own, `trap '' TERM`
+comes before it, because Slurm ends the script as soon as the job is queued.
+
+PBS, Grid Engine and LSF cannot be told which hosts to leave out.
 
 RUN is a run's id or directory; default: slurm-JOB, as `robustrun submit` names it.
 
-Exit codes: 0 queued, 1 Slurm refused, 2 bad input, or not in a Slurm job, 93 not queued, because no
-worker ran in the last three starts.
+Exit codes: 0 queued, 1 the batch system refused, 2 bad input, or not in a job, 93 not queued,
+because no worker ran in the last three starts.
 
 Example:
   robustrun requeue slurm-4711)";
