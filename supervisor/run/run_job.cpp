@@ -209,7 +209,9 @@ std::function<void(std::function<void(SaveTimes)>)> earlier_saves_reader(
           if (!read->trouble.empty()) RR_LOG(kWarn, {}, "{}", read->trouble);
           done(read->times);
         });
-    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    if (submitted) return;
+    RR_LOG(kDebug, {}, "{}", submitted.error().what);
+    done({});
   };
 }
 
