@@ -1,7 +1,7 @@
 #pragma once
 // Copies of other nodes' ranks in this node's memory. They come from the nodes that the supervisor
-// named. If such a node is lost, this node saves its ranks' copies to disk. The node that runs
-// those ranks next can fetch the copies.
+// named. If such a node is lost, this node saves the copies of that node's ranks to disk. The node
+// that runs those ranks next can fetch the copies.
 //
 // Owned by PeerCopies, on the agent's loop; copies are received, sent and saved on threads of this
 // object. Copies arrive in slots 0 and 1 of a rank's memory; memory taken over by adopt() may have

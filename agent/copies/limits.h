@@ -8,10 +8,10 @@
 
 namespace robustrun::agent {
 
-// After this time a rescue is late (rescue_run.h); less than kLeaveMax.
+// After this time a rescue is late (rescue_run.h). Must be less than kLeaveMax (node/limits.h).
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};
-// Loads and saves of the next workers wait for a late rescue, too: for kBreakpointSaveMax plus the
-// time that its copies take at kRescueBytesPerSecond, but for kRescueMax at most. A late rescue is
+// Loads and saves of the next workers wait for a late rescue, too: kBreakpointSaveMax plus the time
+// that its copies take at kRescueBytesPerSecond, together at most kRescueMax. A late rescue is
 // given up when it has written nothing for kRescueLook.
 inline constexpr std::chrono::seconds kRescueLook{4};
 inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;

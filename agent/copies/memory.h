@@ -40,7 +40,7 @@ struct SlotHint {
   bool complete = false;
   std::uint64_t sequence = 0;
 };
-// The newest of the copies that claim to be complete. SlotHint::complete is false if there is none.
+// The newest of the copies that claim to be complete. SlotHint::complete is false if no copy does.
 [[nodiscard]] SlotHint newest_hint(const GivenMemory& given);
 
 // Maps memory for reading and finds the copies in it. Pages are mapped when they are read.

@@ -53,9 +53,10 @@ class MemoryTier {
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits checkpoints that are
   // complete with them. No worker may be alive. `done` is called once, after kBreakpointSaveMax at
-  // the latest. Saves that are unfinished then continue, but cannot commit once the next attempt
-  // has begun to save. Until they end, no rank is given memory, and another call starts nothing:
-  // its `done` waits for the same saves, or is called at once if kBreakpointSaveMax is over.
+  // the latest. Saves that are not finished by then continue, but cannot commit once the next
+  // attempt has begun to save. Until they end, no rank is given memory, and another call starts
+  // nothing: its `done` waits for the same saves, or is called at once if kBreakpointSaveMax is
+  // over.
   virtual void save_copies(std::function<void()> done) = 0;
   // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
   // other nodes' ranks are saved or given up (rescue_run.h).

@@ -45,15 +45,15 @@ class CopySender : public std::enable_shared_from_this<CopySender> {
  private:
   struct Sent {
     std::uint64_t serial = 0;  // MemoryTier::Own::serial
-    std::uint64_t over = 0;  // sequence number of the last copy sent, or seen without a keeper
+    std::uint64_t over = 0;  // sequence of the last copy sent, or seen while there was no keeper
     std::uint64_t step = 0;
     std::uint64_t turn = 0;  // the rank with the lowest number has waited longest
     bool here = false;
     bool at_peer = false;
-    bool failed = false;  // the last transfer; already logged
+    bool failed = false;  // the last transfer failed, which is logged
     base::Nanos not_before{};
     std::chrono::milliseconds wait{};
-    std::shared_ptr<RoundPart> part;  // null: its memory has no board
+    std::shared_ptr<RoundPart> part;  // null: the rank's memory has no board
     bool is_part_reported = false;
     [[nodiscard]] bool is_in_round() const { return part && part->is_in_round(); }
     [[nodiscard]] bool is_reportable() const { return here || at_peer; }

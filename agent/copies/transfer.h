@@ -42,9 +42,9 @@ base::Status answer_bulk(wire::BulkStream& stream, const wire::BulkAnswer& answe
 // kBulkCopiesMax. Copies that are also on disk are preferred, because training resumes from one of
 // them.
 base::Status serve_copies(wire::BulkStream& stream, const GivenMemory& given);
-// Fetches the copies of `rank` from `peer` into new memory: all that the peer sends, or at least
-// the newest. kNotFound: the peer has none. kConflict: the peer is busy with them. `with_board`: as
-// in reserve_area().
+// Fetches the copies of `rank` from `peer` into new memory. Succeeds if at least the newest copy
+// arrives. kNotFound: the peer has no copies. kConflict: the peer is busy with them. `with_board`:
+// as in reserve_area().
 base::Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank, bool with_board,
                                        wire::BulkStream& stream);
 

@@ -30,7 +30,7 @@ struct SnapshotWish {
   WorkerHome home;  // where workers and installers run
   base::Nanos ttl{};  // an older snapshot is made again, unless its inputs are pinned
   std::uint64_t cache_bytes_max = 0;  // for all snapshots together
-  std::int64_t asked_s = 0;  // when the run asked for them; Unix time
+  std::int64_t asked_s = 0;  // when this node began to prepare them; Unix time
   std::string what;  // the dependencies in words
 };
 // Does not set `asked_s`. kInvalidArgument: nothing can be installed in `home`, because a container
@@ -57,8 +57,8 @@ struct SnapshotTurn {
   // Otherwise: the job that holds the lease, in words. Empty: its lease has just ended; look again.
   std::string builder;
 };
-// Looks for the snapshot, and tries to take the lease if there is none. `now_s`: Unix time. `now`:
-// monotonic time, for `watch`, which detects a stale lease.
+// Looks for the snapshot, and tries to take the lease if no fresh snapshot exists. `now_s`: Unix
+// time. `now`: monotonic time, for `watch`, which detects a stale lease.
 [[nodiscard]] base::Result<SnapshotTurn> take_turn(const SnapshotWish& wish,
                                                    const SnapshotTarget& target,
                                                    bootstrap::LeaseWatch& watch, base::Nanos now,

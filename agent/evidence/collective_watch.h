@@ -1,15 +1,15 @@
 #pragma once
-// Watches how far one worker is in its collectives, and reports when one lasts longer than its
-// history explains (tracer/head_watch.h).
+// Watches how far one worker is in its collectives, and reports a collective that lasts longer than
+// its history explains (tracer/head_watch.h).
 //
 // There are two sources. The tables of the worker's progress record, which NCCL's plugin and the
-// interposer write, are read at every look, or every kEmptyTableInterval while they are empty.
-// torch's Flight Recorder (flight_source.h) is asked every 10 s while steps advance as usual, and
-// every 5 s if the worker reports no steps but its collectives advance. It is asked every second
-// otherwise, and while it names no communicator. Owned by the Worker, on the agent's loop. The
-// supervisor gets CollectiveProgress at most once a second, and once, possibly empty, when the
-// recorder first answers. It gets Overdue once when an operation becomes overdue and once when that
-// operation is over, and BandwidthReport for NCCL.
+// interposer in c10d's dispatcher write, are read at every look, or every kEmptyTableInterval while
+// they are empty. torch's Flight Recorder (flight_source.h) is asked every 10 s while steps advance
+// as usual, and every 5 s if the worker reports no steps but its collectives advance. The recorder
+// is asked every second otherwise, and while it names no communicator. Owned by the Worker, on the
+// agent's loop. The supervisor gets CollectiveProgress at most once a second, and once, possibly
+// empty, when the recorder first answers. It gets Overdue once when an operation becomes overdue
+// and once when that operation is over, and BandwidthReport for NCCL.
 
 #include <array>
 #include <functional>

@@ -4,10 +4,10 @@
 // (python/robustrun/_diagnose/flight.py). HTTP: RFC 9112, as far as that server needs it.
 //
 // gloo has a recorder, and so has each of the back ends nccl2 and nccl-lazy. The recorder of the
-// older NCCL back end is not asked, because reading it can abort the capture of a CUDA graph. A
-// recorder that the worker's torch does not have (the answer is status 404 or has gloo's entries)
-// is not asked again. If the worker does not answer, its last dump is read: files with the same
-// content, which a worker writes when it ends by an exception.
+// older NCCL back end is not asked, because reading it can abort the capture of a CUDA graph. If
+// the worker's torch lacks the recorder of nccl2 or nccl-lazy (the answer is status 404 or has
+// gloo's entries), that recorder is not asked again. If the worker does not answer, its last dump
+// is read: files with the same content, which a worker writes when it ends by an exception.
 //
 // Owned by the CollectiveWatch, on the agent's loop; an answer is parsed on the pool, because that
 // takes milliseconds. The worker is not trusted: its answer is bounded, and there is a time limit.

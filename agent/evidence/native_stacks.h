@@ -15,8 +15,8 @@ namespace robustrun::agent {
 
 // Parses lines such as "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6".
 // The parts after the address may be missing; Frame.file is the library. Other lines are skipped.
-// Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: there is no such line; the error quotes
-// the program's output.
+// Limits: kStackFramesMax, kStackNameBytesMax, kStackBytesMax. kCorrupt: there is no such line; the
+// error quotes the program's output.
 base::Result<tracer::ThreadStack> parse_eu_stack(std::string_view text);
 
 }  // namespace robustrun::agent

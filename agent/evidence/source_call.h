@@ -1,5 +1,5 @@
 #pragma once
-// Finds the call in a line of a worker's source that may wait for a peer: "dist.recv(x, src=1)",
+// In a line of a worker's source, finds the call that may wait for a peer: "dist.recv(x, src=1)",
 // "request.wait()". Stack dumps do not show it: the called function may be C++, and there are no
 // arguments.
 //

@@ -19,7 +19,8 @@ namespace robustrun::agent {
 class WorkerSnapshot {
  public:
   struct Plan {
-    // Returns the other members of the snapshot (life, steps, …); called last.
+    // Returns the members of the snapshot that are not collected here (life, steps, …); called
+    // last.
     std::function<tracer::RankSnapshot()> describe;
     CollectiveWatch* watch = nullptr;  // outlives this object; null: no collectives are watched
     std::optional<Suspect> suspect{};  // none: evidence is not wanted, or the worker is dead

@@ -52,8 +52,8 @@ inline constexpr std::chrono::seconds kGpuSilenceMax{30};  // then the helper co
 inline constexpr std::chrono::minutes kGpuHelperAgain{5};  // from a helper's end to the next one
 // Within this time two sources' reports of the same error count as one.
 inline constexpr std::chrono::seconds kXidEcho{10};
-// Consecutive looks that find clocks throttled before this is reported, or not throttled before it
-// is over.
+// Throttled clocks are reported after so many consecutive looks that find them, and are over after
+// so many that do not.
 inline constexpr unsigned kThrottledLooks = 2;
 inline constexpr unsigned kUnthrottledLooks = 6;
 // A hot GPU has cooled down at this many degrees Celsius below its slowdown threshold.

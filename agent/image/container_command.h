@@ -40,7 +40,7 @@ struct ContainerNeeds {
 //   files in /etc with host names, name servers, users and groups,
 //   the working directory, the home, the cache and the logs,
 //   the folders of the script and of the list of dependencies,
-//   `needs`, and then --container-mounts.
+//   `needs`, and --container-mounts, which replace binds with the same target.
 //
 // All but --container-mounts keep their paths. The order is that of mounting: outer paths first.
 // There are no duplicates, and no binds that an outer bind already shows. kInvalidArgument: a

@@ -20,7 +20,7 @@ namespace robustrun::agent {
 class NodeImage {
  public:
   struct Hooks {
-    std::function<void()> on_ready;  // called before a start that waits for the image goes on
+    std::function<void()> on_ready;  // the image is ready; a start that waits for it goes on next
     // A block server of the image (docs/formats/block-server.md) listens at `socket`.
     std::function<void(const std::string& socket)> on_served;
     std::function<void()> on_wrong;  // workers run another image than asked for and must end
@@ -36,7 +36,7 @@ class NodeImage {
   // drops an earlier `go` that still waits.
   void begin_attempt(std::function<void(base::Status)> go);
   // All workers have done a step. The blocks that they have read so far become the profile that the
-  // next start reads ahead. Without this call, all blocks read until end() do.
+  // next start reads ahead. Without this call, the profile has all blocks read until end().
   void settled();
   // The workers got SIGKILL. If they wait for a FUSE server that does not answer, they never die.
   // The server's connection is then aborted, and the next attempt mounts the image anew.

@@ -17,7 +17,7 @@ class FaultTarget {
   virtual ~FaultTarget() = default;
   // 0: the worker is not started yet, or dead.
   [[nodiscard]] virtual pid_t pid() const = 0;
-  // Path of the worker's progress record; empty: there is none (--inject=off).
+  // Path of the worker's progress record; empty: the worker has no record (--inject=off).
   [[nodiscard]] virtual const std::string& record_path() const = 0;
   // Signals the worker's own process, not its children.
   virtual void signal_itself(int signal) = 0;

@@ -17,7 +17,8 @@ struct WorkerHome {
 
   [[nodiscard]] bool is_container() const { return container != 0 || !prefix.empty(); }
 
-  // The path on this machine of the file that has `path` for a worker.
+  // The path on this machine of the file that has `path` for a worker. With a `prefix`, that
+  // path is unknown, and the result is `path`.
   [[nodiscard]] std::string seen(const std::string& path) const {
     if (container != 0) return "/proc/" + std::to_string(container) + "/root" + path;
     return path;

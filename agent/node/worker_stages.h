@@ -25,7 +25,7 @@ struct WorkerMoments {
 [[nodiscard]] WorkerMoments moments_of(base::Nanos launched, tracer::Reading& reading);
 
 // The stages that have begun, in order. The stage of the first step begins only when the worker has
-// made an optimizer or has done the step, because a program without an optimizer may never do one.
+// made an optimizer or has done the step, because a program without an optimizer may never step.
 [[nodiscard]] std::vector<wire::StageTime> worker_stages(const WorkerMoments& worker,
                                                          base::Nanos now);
 

@@ -4,8 +4,9 @@
 //
 // Optional. It needs a v2 hierarchy, alone or beside v1, and root rights or a delegated cgroup. The
 // agent makes one folder below its own cgroup for the cgroups of all its workers, and holds a lock
-// on it while there are any. A free lock shows that the folder's agent is dead: the next agent then
-// kills the members and removes the folder. cgroups(7), Documentation/admin-guide/cgroup-v2.rst.
+// on this folder while one of these cgroups exists. A free lock shows that the folder's agent is
+// dead: the next agent then kills the members and removes the folder. cgroups(7),
+// Documentation/admin-guide/cgroup-v2.rst.
 
 #include <memory>
 #include <optional>

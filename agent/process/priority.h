@@ -6,7 +6,7 @@
 
 namespace robustrun::agent {
 
-// Gives all threads of `pid` this process's nice value, and its session's autogroup the nice value
+// Gives all threads of `pid` this process's nice value, and the autogroup of `pid` the nice value
 // 0, with which every autogroup begins (sched(7)). Skips silently what is not permitted.
 void restore_priority(pid_t pid);
 

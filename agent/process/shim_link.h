@@ -31,7 +31,7 @@ struct ShimOptions {
   std::string memory;  // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
   pid_t container = 0;  // pid whose namespaces the worker enters; 0: none
   // Returns the children of this process that are neither shims nor orphans. Called after a shim
-  // was killed; all other children are then killed as orphans. Null: there are none.
+  // was killed; all other children are then killed as orphans. Null: no such child exists.
   std::function<std::vector<pid_t>()> other_children;
 };
 

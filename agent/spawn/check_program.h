@@ -1,6 +1,6 @@
 #pragma once
 // Checks that this machine has the program that its workers run, so that an error can name a
-// machine without it. Otherwise only the interpreter would end there, with code 2.
+// machine without it. Without this check, the interpreter would end there with code 2.
 
 #include "agent/node/worker_home.h"
 #include "base/core/result.h"

@@ -63,8 +63,8 @@ struct Ready {
   std::vector<std::string> read;  // variables that its imports have read
   std::string refusal;  // not empty: why it must not be used
   std::string unforkable;  // of a template: not empty: why no standby can be forked from it
-  // Not empty: how this node differs from the node where the list of modules was made. It has then
-  // imported nothing and must not be used.
+  // Not empty: how this node differs from the node where the list of modules was made. The standby
+  // has then imported nothing and must not be used.
   std::string differs;
   // The state, before the imports, of one file or folder that they come from (interpreter,
   // pyvenv.cfg, a site-packages folder, the script).
