@@ -10,7 +10,7 @@
 namespace robustrun::bootstrap {
 
 struct CacheLimits {
-  std::uint64_t bytes_max = 0;  // limit for all snapshots together, and for all blobs together
+  std::uint64_t bytes_max = 0;  // limit for all snapshots together, and as much for all blobs
   std::int64_t unused_s = 0;  // longest time without use; 0: no limit
 };
 

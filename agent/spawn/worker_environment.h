@@ -23,14 +23,14 @@ struct WorkerFiles {
   std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the user's plugin keeps the slot
   std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET, for reading torch's Flight Recorder
   std::string stacks;      // no variable: the boot module derives the name from `record`'s
-  std::string modules{};   // list of imported modules, for its standby; name as for `stacks`
+  std::string modules{};   // list of imported modules, for standby workers; name as for `stacks`
   std::string touched{};   // list of files that it reads; name as for `stacks`
   std::string ras_address{};  // NCCL_RAS_ADDR, unless the user has set it
   ProfilerShare profiler{};
 };
 
 // Adds the worker's variables to `env`, which holds the user's. `cpus` and errors: as for
-// make_worker_command(). Returns a notice for the log, if any.
+// make_worker_command(). Returns a notice for the log, or nullopt.
 base::Result<std::optional<std::string>> set_worker_variables(
     Environment& env, const wire::WorkerTemplate& workers, const wire::StartWorkers& start,
     const wire::WorkerSlot& slot, const WorkerFiles& files, unsigned cpus);

@@ -22,7 +22,7 @@ struct WorkerStreamPlan {
   const AttemptPaths& attempt_paths;
   const WorkerPaths& paths;
   bool is_stderr = false;
-  std::function<void()> on_finished;  // as in LogPump; not called if not captured
+  std::function<void()> on_finished;  // as in LogPump; called only if the stream is captured
   base::Fd source{};  // read end of an existing pipe; invalid: a pipe is made
   std::function<void(std::string_view)> on_bytes{};  // as in LogPump
 };

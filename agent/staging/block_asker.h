@@ -44,9 +44,9 @@ class BlockAsker : public std::enable_shared_from_this<BlockAsker> {
   void use(std::string run_id, wire::SharedBulkKeys keys);
   // Sets the list of peers.
   void know(const wire::BlockPeers& list);
-  // Asks the peers before this node in the block's tree. If there are none, asks the next nodes of
-  // the tree, which may have the block if this node joined late. Waits for know() if a list will
-  // come (WorkerTemplate::share_blocks).
+  // Asks the peers before this node in the block's tree. If no peer is before it, asks the next
+  // nodes of the tree, which may have the block if this node joined late. Waits for know() if a
+  // list will come (WorkerTemplate::share_blocks).
   void ask(const wire::BlockName& name, BlockAnswered answer);
   // Asks all peers, `first` before the others, for a block that they have or can read themselves.
   void ask_all(const wire::BlockName& name, base::NodeId first, BlockAnswered answer);

@@ -48,7 +48,7 @@ inline constexpr std::chrono::seconds kCodeAskAgain{5};  // if no answer came
 // hot_files
 inline constexpr std::chrono::seconds kHotKnownMax{1};  // a start waits for the profile
 inline constexpr std::chrono::seconds kHotMadeMax{3};  // the end of a run waits for a new profile
-// From the first worker's list to the last one that counts.
+// From the first worker's list to the last list that counts.
 inline constexpr std::chrono::seconds kHotListsWait{10};
 
 }  // namespace robustrun::agent

@@ -3,9 +3,9 @@
 // the file's own place by one node, and the nodes pass it on (agent/staging/block_peers.h). Also
 // brings the run's code (node_code.h).
 //
-// Owned by the NodeAgent, on its loop. The constructor begins, as soon as the run is known here.
-// The copies lie in the cache's block store; workers find them through links in a folder of the
-// run.
+// Owned by the NodeAgent, on its loop, and made as soon as the run is known here. The constructor
+// begins to copy. The copies lie in the cache's block store; workers find them through links in a
+// folder of the run.
 
 #include <functional>
 #include <memory>
@@ -27,8 +27,8 @@ class StageFiles {
   StageFiles(const StageFiles&) = delete;
   StageFiles& operator=(const StageFiles&) = delete;
 
-  // Calls `go` when all files are here, or with the first error when none is under way any more; at
-  // once if there are no files. A later call replaces `go`. After an error the next call tries
+  // Calls `go` when all files are here, or with the first error when no file is under way any more;
+  // at once if there are no files. A later call replaces `go`. After an error the next call tries
   // again.
   void begin_attempt(std::function<void(base::Status)> go);
   // The same for the code alone, for which an attempt waits first (NodeCode::begin_attempt()).

@@ -40,7 +40,7 @@ struct StageContext {
 // Gives the blocks that no peer has, in place of a file that nodes can read.
 struct StagedOrigin {
   bootstrap::Blob blob;
-  // Calls its argument once, on the loop.
+  // Calls its second argument once, on the loop.
   std::function<void(std::uint64_t block, std::function<void(base::Result<SharedBlock>)>)> read;
 };
 

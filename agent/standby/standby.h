@@ -31,8 +31,8 @@ class Standby {
     std::string stem;  // of its socket's path
     base::Rank rank;  // of the worker that it can become
     std::uint64_t serial = 0;  // for its cgroup's name
-    // The template that the standby is forked from, with `changes` to its environment
-    // (fork_changes()); it must be ready. Null: a new interpreter is started.
+    // The ready template that the standby is forked from, with `changes` to the environment
+    // (fork_changes()). Null: a new interpreter is started.
     StandbyTemplate* made = nullptr;
     std::vector<std::string> changes{};
   };

@@ -47,8 +47,8 @@ class StandbySet {
  public:
   struct Handlers {
     std::function<void()> on_empty;  // the last standby is gone
-    // A template that imported the list in this file can serve all workers of the node. The node's
-    // first worker wrote the list at its first step.
+    // A template that imported the list in this file can serve all workers of the node. The worker
+    // with the lowest local rank wrote the list at its first step.
     std::function<void(const std::string& list)> on_proven;
     // With the list of an earlier run, workers could not be forked or did not come to their first
     // step.
@@ -94,8 +94,8 @@ class StandbySet {
     std::optional<Standby::Taken> standby;
     std::string cold;  // why there is no standby; empty: none was to be expected
   };
-  // The standby for the worker of `slot`, which is about to start as `wanted`. If there is none,
-  // creates the file `list`, in which the worker is to write its list of modules.
+  // The standby for the worker of `slot`, which is about to start as `wanted`. If the worker
+  // gets no standby, creates the file `list`, in which the worker is to write its list of modules.
   Place take(const wire::WorkerSlot& slot, const LaunchSpec& wanted, const std::string& list);
   // To be called up to ten times a second for each worker, each time followed by one prepare().
   // Notes whether the worker has made a step or has run user code for kModulesAfter, and takes its
@@ -123,7 +123,7 @@ class StandbySet {
     bool has_failed = false;  // a standby of this attempt failed
     bool was_forked = false;  // the worker was a standby forked from a template
     bool failed_early = false;  // was_forked, and failed by itself before its first step
-    bool has_whole_list = false;  // its list is from a first step in this run
+    bool has_whole_list = false;  // the worker wrote its list at its first step, in this run
     std::uint64_t standby = 0;  // key of all_; 0: none
     std::uint64_t origin = 0;  // key of the standby's template in templates_; 0: not forked
     std::string lost{};  // why it lost its standby; empty: it did not

@@ -7,7 +7,7 @@
 // second thread or a child process. It ends when the agent ends (parent-death signal).
 //
 // Owned by the StandbySet, on the agent's loop. Life: start() → `on_ready` → request(), any number
-// of times → kill() or its own end → `on_gone`, which always comes, as the last.
+// of times → kill() or its own end → `on_gone`, always and last.
 
 #include <functional>
 #include <memory>

@@ -3,7 +3,7 @@
 // find each other. An agent serves it, as under torchrun (docs/compat.md, L4).
 //
 // The protocol has neither authentication nor encryption. So the store refuses processes of other
-// users on this machine and, if the addresses of all nodes are known, all other machines.
+// users on this machine and, if the addresses of all nodes are known, machines outside the run.
 // Connections and memory are bounded. Used on the loop of `executor`.
 
 #include <boost/asio/any_io_executor.hpp>

@@ -19,7 +19,7 @@ inline constexpr const char* kAsideFolder = ".robustrun-incomplete";
 // One folder and the names in it that match: at most kEntriesLookedAt, the last changed ones.
 struct GlobFolder {
   base::Fd fd;
-  std::string path;  // as in the glob, ending with /; empty: the working directory
+  std::string path;  // as in the glob, ending with /; empty: where a relative glob begins
   std::vector<std::string> names{};
 };
 

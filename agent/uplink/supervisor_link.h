@@ -53,7 +53,8 @@ class SupervisorLink {
     std::function<void(Found done)> look_up{};
     // Called once, if the first supervisor is not reached within some seconds. May be empty.
     std::function<void(const std::string& why)> on_late{};
-    // Opens a listener for peers with `self` at `address` and returns its endpoint; empty: none.
+    // Opens a listener for peers at `address`, with the identity `self`. Returns the listener's
+    // endpoint; empty: it could not be opened.
     std::function<std::string(const std::string& run_id, const wire::Identity& self,
                               const std::string& address)>
         open_bulk{};

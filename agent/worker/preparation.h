@@ -36,8 +36,9 @@ class Preparation {
   Preparation& operator=(const Preparation&) = delete;
 
   // Sets NodeContext::workers, the template with which the attempt's workers start here, and calls
-  // `go`, perhaps at once. With an error, a sentence for the user, no worker can start. `is_wanted`
-  // returns false once the attempt is no longer to begin; `go` is then not called.
+  // `go`, perhaps at once. After an error, whose text is a sentence for the user, no worker can
+  // start. `is_wanted` returns false once the attempt is no longer to begin; `go` is then not
+  // called.
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
   // For standby workers on a node without workers: calls `go` when the modules that they import are
   // here. A begin_attempt() before that usually replaces this call. But `go` may still be called,

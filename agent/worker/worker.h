@@ -39,7 +39,7 @@ namespace robustrun::agent {
 class Worker final : public FaultTarget {
  public:
   struct Plan {
-    StandbySet& standbys;  // a standby of it may become the worker
+    StandbySet& standbys;  // one of them may become the worker
     HotFiles& hot_files;  // may ask the worker to list the files that it reads
     const wire::StartWorkers& start;
     const wire::WorkerSlot& slot;
@@ -76,9 +76,9 @@ class Worker final : public FaultTarget {
   // since the last call.
   bool report_progress();
   // Answers with one Observed, also if the worker is dead. A newer question drops an unanswered
-  // one. `workers`: how many workers of this node are asked, for the Observed, which says 1
-  // with `question.use_of`. If the question has neither `evidence` nor `use_of`, a stop waits for
-  // the answer, for at most kLastLookMax (last_look.h).
+  // one, unless only one of the two has `use_of`. `workers`: how many workers of this node are
+  // asked. The Observed says so; with `use_of` it says 1. If the question has neither `evidence`
+  // nor `use_of`, a stop waits for the answer, for at most kLastLookMax (last_look.h).
   void observe(const wire::Observe& question, std::uint32_t workers);
   // Whether an operation of the worker takes longer than its history explains (head_watch.h).
   [[nodiscard]] bool has_overdue() const {

@@ -28,8 +28,8 @@ std::string_view trim(std::string_view text);
 bool natural_less(std::string_view a, std::string_view b);
 
 // The candidate that `word` was most likely meant to be, by restricted Damerau-Levenshtein
-// distance: at most a third of the longer word's length; one edit if that has two letters. Empty
-// when no candidate is near; of equally near ones the first.
+// distance: at most a third of the longer word's length; one edit if the longer word has two
+// letters. Empty when no candidate is near; of equally near ones the first.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Lower-case hex of any bytes.

@@ -17,8 +17,8 @@ class AcceptLoop {
 
   // `listening` must be non-blocking. `on_peer` receives each connection, close-on-exec and
   // non-blocking, on the executor's thread. When no descriptor is free, peers wait in the kernel's
-  // queue and accepting is retried after kAcceptPause. An error has the errno of registering the
-  // socket.
+  // queue and accepting is retried after kAcceptPause. Fails, with the errno, if the loop cannot
+  // watch the socket.
   static Result<std::unique_ptr<AcceptLoop>> start(boost::asio::any_io_executor executor,
                                                    Fd listening, std::function<void(Fd)> on_peer);
 };

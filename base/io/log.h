@@ -3,8 +3,8 @@
 //
 // A line has time, level, node, rank and text in aligned columns, on a terminal in colour. With
 // LogFormat::kJson a line is one JSON object. Logging is synchronous and works from any thread. A
-// stderr that nobody reads (a stopped terminal, a full pipe) delays it once, by at most 50 ms; then
-// lines are dropped and counted.
+// stderr that takes no bytes (a stopped terminal, a full pipe) delays logging once, by at most
+// 50 ms; then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>

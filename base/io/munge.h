@@ -2,7 +2,7 @@
 // MUNGE credentials prove that two processes on different hosts belong to the same user, on sites
 // that run munged (munge(7)). libmunge is loaded when it is used; no binary links to it.
 //
-// Each call talks to the local munged over its socket and may take milliseconds.
+// Asking the local munged, over its socket, may take milliseconds.
 
 #include <string>
 

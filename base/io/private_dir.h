@@ -12,7 +12,7 @@ namespace robustrun::base {
 
 // Returns `path` if it does not exist or is a private folder of this user. Otherwise (any local
 // user may take a name in /tmp) returns this user's folder PATH-XXXXXX, which is created (0700) if
-// there is none; processes that call this at the same time get the same folder. If the creation
+// it is missing; processes that call this at the same time get the same folder. If the creation
 // fails, returns `path`. May take 0.5 s if another user locks the parent folder.
 [[nodiscard]] std::string usable_private_name(const std::string& path);
 

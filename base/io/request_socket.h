@@ -59,7 +59,7 @@ class RequestSocket {
                                                      const std::string& path, Limits limits,
                                                      Handlers handlers);
   // Closes all connections and removes `path`. Afterwards no answer is written and on_message is
-  // not called. `sent` is still called: of an answer that is being written, and of later ones.
+  // not called. `sent` is still called: for an answer that is being written, and for later ones.
   virtual ~RequestSocket() = default;
 };
 

@@ -26,11 +26,12 @@ namespace robustrun::base {
 // shell started them before its exec) are never killed.
 void become_subreaper();
 
+inline constexpr std::size_t kSparedMax = 32;
+
 // Protects a short helper program, which any thread may start (base/io/tool.h), from sweeps.
 // Construct a SparedChild before starting the program: sweeps kill nothing until is() names its
 // pid, and spare that pid until the SparedChild is destroyed. Beyond kSparedMax at a time there is
 // no protection.
-inline constexpr std::size_t kSparedMax = 32;
 class SparedChild {
  public:
   SparedChild();

@@ -16,7 +16,7 @@
 
 namespace robustrun::base {
 
-// The destructor does not kill the process; it reaps it if it has ended.
+// The destructor does not kill the process; if the process has ended, the destructor reaps it.
 class UnwatchedChild {
  public:
   static Result<UnwatchedChild> spawn(const ChildOptions& options);

@@ -45,7 +45,7 @@ struct SupplyOptions {
 
 class BlockSupply {
  public:
-  // Asks a peer for a block without waiting. Returns false if there is no peer to ask.
+  // Asks a peer for a block without waiting. Returns false if no peer can be asked.
   using AskPeers = std::function<bool(std::uint64_t block)>;
 
   // `store`, `origin` and `clock` must outlive this object and its threads. robustrun-blocks never

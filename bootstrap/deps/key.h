@@ -37,8 +37,8 @@ struct SnapshotFacts {
 // The version in an ABI, such as "3.11".
 [[nodiscard]] std::string minor_version(std::string_view abi);
 
-// Variables of pip and uv that say where to look for packages and which to take. Without the user
-// names and passwords in their URLs, because those change while the packages stay the same.
+// Variables of pip and uv that say where to look for packages and which to take, without the user
+// names and passwords in their URLs: those change while the packages stay the same.
 [[nodiscard]] std::vector<std::string> index_variables(const std::vector<std::string>& environment);
 
 // The driver's major version, such as "550". `text`: the content of /proc/driver/nvidia/version;
