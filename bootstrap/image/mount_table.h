@@ -19,7 +19,7 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// Mounts in the kernel's order, later ones last. Malformed lines are skipped.
+// Mounts in the kernel's order, the newest last. Malformed lines are skipped.
 [[nodiscard]] std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
 // Mounts at and below `folder`, newest first: the order in which they can be unmounted.

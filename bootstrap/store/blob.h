@@ -24,7 +24,7 @@ namespace robustrun::bootstrap {
 // gain nothing, because squashfs itself reads 128 KiB at a time.
 inline constexpr std::uint64_t kBlockBytes = std::uint64_t{128} << 10;
 inline constexpr std::uint64_t kBlobBytesMax = std::uint64_t{1} << 40;
-// Bytes at both ends that are part of the key.
+// Bytes at each end that are part of the key.
 inline constexpr std::uint64_t kBlobEdgeBytes = std::uint64_t{64} << 10;
 
 struct Blob {

@@ -51,8 +51,8 @@ class BlockStore {
   // Why nothing is kept, as a sentence; empty: blocks are kept.
   [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
 
-  // Reads and checks a whole block; `bytes` has its length. Returns false if the block is absent or
-  // damaged. Damage is logged and counted.
+  // Reads and checks a whole block; `bytes` is as long as the block. Returns false if the block is
+  // absent or damaged. Damage is logged and counted.
   base::Result<bool> read(std::uint64_t block, std::span<char> bytes);
   // Reads and checks whole blocks from `first` on, bypassing the page cache where direct_file.h
   // can. For callers that keep the bytes themselves. Returns false if a block is absent or damaged.

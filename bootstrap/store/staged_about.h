@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kAboutBlock = UINT64_MAX;  // the block number of
 
 struct StagedAbout {
   Blob blob;
-  base::NodeId reader;  // this node can read the file itself
+  base::NodeId reader;  // a node that can read the file itself
 };
 
 // The name under which a file's StagedAbout is requested; `path` as the user wrote it.

@@ -29,11 +29,11 @@ struct StoredAbout {
 // Creates CACHE/blocks/KEY. The folders `blocks` and KEY must be private.
 [[nodiscard]] base::Result<std::string> make_blob_folder(const std::string& cache,
                                                          const std::string& key);
-// kPermission: `path` is not a folder of this user that is closed to others, or is a link. kOs: it
-// is missing.
+// kPermission: `path` is a link or no folder, belongs to another user, or is open to others. kOs:
+// it is missing.
 base::Status check_private_folder(const std::string& path);
-// Opens a file. kPermission: it is not a regular file of this user that others cannot write. kOs:
-// it is a link, or missing.
+// Opens a file. kPermission: it is not a regular file, belongs to another user, or others may write
+// it. kOs: it is a link, or missing.
 [[nodiscard]] base::Result<base::Fd> open_store_file(const std::string& path, int flags);
 // Locks the file `about` and writes `text` to it. The blob is not evicted while the descriptor is
 // open. Recreates the folder if it was evicted just before. If `marks_use` is false and the file

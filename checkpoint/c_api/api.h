@@ -28,7 +28,7 @@ typedef enum rr_code {
   RR_CORRUPT = 7,  // a wrong checksum, or contradictory data
   RR_LIMIT = 8,
   RR_CANCELLED = 9,
-  // A later attempt took over, or the save is committed already or was begun with another layout.
+  // A later attempt of the run took over, or the save is committed already or has another layout.
   RR_CONFLICT = 10,
   RR_OS = 11,
   RR_INTERNAL = 12
@@ -83,8 +83,8 @@ RR_API int rr_store_claim_by(rr_store* store, const char* run, uint64_t incarnat
                              uint64_t attempt, uint64_t* generation);
 
 // Creates or joins the attempt to save `step`. The store must be claimed, and must outlive the
-// save. `saves_before`: how many saves this session began earlier, the same on every rank.
-// `participants`: a blob.
+// save. `saves_before`: how many saves this attempt of the run began earlier, the same on every
+// rank. `participants`: a blob.
 RR_API int rr_save_begin(rr_store* store, uint64_t step, uint64_t saves_before,
                          const char* participants, size_t participants_size, rr_save** save);
 // Writes and syncs the data of `writer`. `structure` describes `count` shards whose bytes are at

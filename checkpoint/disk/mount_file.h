@@ -28,7 +28,8 @@ struct MountFile {
 };
 
 // The name of a MountFile. With stem "d-x" and end ".safetensors", it is "d-x-m1.safetensors" on
-// mount 1 in round 0 and "d-x-m1-3.safetensors" in round 3.
+// mount 1 in round 0 and "d-x-m1-3.safetensors" in round 3. A save begins a new round after a
+// failure.
 struct MountFileName {
   std::string folder;
   std::string stem;

@@ -40,8 +40,8 @@ class HoldBoard {
   // The agent's side. Replaces an earlier wish.
   void wish(std::uint64_t from_step);
   void wish_nothing();
-  // Holds the oldest copy that fulfils the wish, if there is one. The worker may be refilling that
-  // slot at this moment; so the agent calls this again later while the wish is open.
+  // Holds the oldest copy that fulfils the wish, if such a copy exists. The worker may be refilling
+  // that slot at this moment; so the agent calls this again later while the wish is open.
   void hold_what_is_there();
   void release(std::size_t slot);
   // Resets everything; only when no worker is alive.

@@ -51,8 +51,8 @@ enum class Look : std::uint8_t { kHeads, kSums, kAll };
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);
-// Reads the rest of an attempt that was listed with kHeads or kSums. Its state may change to
-// kDamaged.
+// Reads the rest of an attempt that was listed with kHeads or kSums. Its state may change: the
+// manifest may be damaged, or removed meanwhile.
 base::Status look_closer(FoundAttempt& found, MountThreads& threads);
 
 // The newest attempt that is committed and not poisoned. kNotFound: there is none.

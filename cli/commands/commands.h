@@ -54,8 +54,8 @@ struct Choice {
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
 // working directory (a file, or a folder with a __main__.py) wins over the subcommand, unless it
-// cannot be read or another user put it there. Under a name of torch's (is_name_of_torch()) there
-// are no subcommands. Pure, except for that look at the directory.
+// cannot be read or another user put it there. If robustrun is called by a name of torch's
+// (is_name_of_torch()), there are no subcommands. Pure, except for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run
@@ -84,8 +84,8 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ckpt VERB`: lists, verifies, repairs, prunes, pins and exports checkpoints.
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun data VERB FILE`: plan: how ranks share samples; prepare: tokenizes; audit: checks that
-// each sample was given once.
+// `robustrun data VERB FILE`: plan: how ranks share samples; prepare: tokenizes; bench: measures
+// how fast batches are read; audit: checks that each sample was given once.
 int data_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun cache VERB`: manages the cache.
 int cache_command(std::span<const std::string> argv, const Surroundings& around);

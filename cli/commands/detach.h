@@ -18,9 +18,9 @@ inline constexpr const char* kDetachedWord = "detached";
 
 // `subcommand`: "run" or "resume"; `argv`: its arguments. Prints the run's name on standard output
 // and returns 0 once all workers run, or if the run has begun but its supervisor cannot be reached,
-// or if it has ended with 0. Otherwise prints no name, and returns the exit code of the run, or of
-// the failure to start it. All other output goes to standard error; `quiet`: without information
-// lines. A signal meanwhile (Ctrl-C) ends the run.
+// or if the run ended with 0 meanwhile. Otherwise prints no name, and returns the exit code of the
+// run, or of the failure to start it. All other output goes to standard error; `quiet`: without
+// information lines. A signal meanwhile (Ctrl-C) ends the run.
 int start_detached(const std::string& subcommand, std::span<const std::string> argv,
                    const Surroundings& around, bool quiet = false);
 

@@ -9,10 +9,10 @@
 
 namespace robustrun::cli {
 
-// A block for each check that warns, fails or differs, with a line for each outcome: the worst
-// first, with advice, and the hosts as ranges. Below the blocks: the hosts that did not answer, the
-// names of checks that are ok and alike everywhere, the names of checks that are absent everywhere,
-// and the bad hosts.
+// A block for each check that warns, fails or differs, with a line for each outcome, the worst
+// first, at most kDoctorGroupsShown. A line has the hosts as ranges, and advice. Below the blocks:
+// the hosts that did not answer, the names of checks that are ok and alike everywhere, the names of
+// checks that are absent everywhere, and the bad hosts.
 [[nodiscard]] std::string survey_text(std::span<const HostChecks> hosts, int columns, bool colour);
 
 // An array with the doctor_json() of each host, or {"host": …, "error": …}.

@@ -18,7 +18,7 @@ struct HostChecks {
 };
 
 // Answers in the order of `hosts`. Blocks until each host has answered or its deadlines have
-// passed. From then on this process ignores SIGPIPE.
+// passed. From the call on, this process ignores SIGPIPE.
 [[nodiscard]] std::vector<HostChecks> survey_hosts(const Surroundings& around,
                                                    const std::vector<launcher::Host>& hosts,
                                                    launcher::SshOptions ssh);

@@ -1,5 +1,5 @@
 #pragma once
-// Every option of a run, and of the subcommands that plan, check, submit or replay one, as one data
+// Every option of a run, and of the subcommands check, plan, replay, submit and k8s, as one data
 // row. The parser, the check of TOML keys, the help, docs/cli.md, --print-config and the
 // environment variables are all made from this table and cannot disagree.
 //
