@@ -31,7 +31,7 @@ enum class SshTrouble : std::uint8_t {
 // How a command ended, or why it could not run.
 struct SshEnd {
   SshTrouble trouble = SshTrouble::kNone;
-  base::ExitStatus status;  // with kNone
+  base::ExitStatus status;  // if `trouble` is kNone
   std::string what;  // otherwise the cause, in words
   std::string errors;  // the first kErrorHeadBytes of the command's standard error
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); no exception of CLI11
-// leaves it.
+// Parses command lines to plain data. The only user of CLI11 (in parser.cpp), whose exceptions stay
+// in parser.cpp.
 //
 // Errors are one sentence (kInvalidArgument), to be printed under the usage line.
 
@@ -165,7 +165,7 @@ struct DataLine {
   std::optional<std::int64_t> seconds;  // of bench
   bool json = false;  // not of prepare
   std::optional<std::int64_t> processes;  // of prepare
-  std::optional<std::string> part;  // I/N
+  std::optional<std::string> part;  // of prepare: "I/N"
   bool help = false;
 };
 

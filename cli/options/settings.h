@@ -42,7 +42,7 @@ class Settings {
   [[nodiscard]] bool compat() const { return text(OptionId::kCompat) == "torchrun"; }
   // The option as the user wrote it, for messages.
   [[nodiscard]] std::string written(OptionId id) const;
-  // Sets an option that is not given, with Origin::kFile. `where`: file and key.
+  // Sets the option, with Origin::kFile, unless it is given. `where`: file and key.
   void set_default(OptionId id, std::string text, std::string where);
 
   std::optional<std::string> script;

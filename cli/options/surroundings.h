@@ -46,7 +46,7 @@ class Machine {
   [[nodiscard]] virtual base::Result<std::string> find_executable(
       const std::string& name, const std::string& path) const = 0;
   // `name`: gpu, xpu, auto, or a backend's own name. If the machine has no device files, no
-  // interpreter is started. Otherwise one imports torch, which may take kDeviceQueryMax.
+  // interpreter is started. Otherwise `interpreter` imports torch, which may take kDeviceQueryMax.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
   // Runs an interpreter, argv[0], to ask its packages something.
@@ -98,7 +98,7 @@ struct Surroundings {
   bool stderr_is_terminal = false;
   bool hangup_ignored = false;  // started by nohup
   base::Nanos wall_time{};
-  std::uint64_t seed = 0;  // for names of directories
+  std::uint64_t seed = 0;  // random: for names of directories, and for faults on purpose
   const Machine* machine = nullptr;
   const Network* network = nullptr;
   const Fabric* fabric = nullptr;

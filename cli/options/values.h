@@ -19,7 +19,7 @@ namespace robustrun::cli {
 // Accepts blanks around and a sign, as Python's int() does.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
-// 90, 1.5, 200ms, 90s, 15m, 2h, 1d; not negative, at most kDurationSecondsMax.
+// 90 or 1.5 (seconds), 200ms, 90s, 15m, 2h, 1d; not negative, at most kDurationSecondsMax.
 [[nodiscard]] std::optional<base::Nanos> parse_duration(std::string_view text);
 // torchrun's comma_separated_list: ",," is a literal comma. Empty elements are dropped.
 [[nodiscard]] std::vector<std::string> parse_filters(std::string_view text);

@@ -19,9 +19,9 @@ struct AcceleratePlan {
   std::vector<std::string> warnings;
 };
 
-// Empty without the option. Sets options in *settings that the user did not give: from the file's
-// numbers of processes and machines, this machine's number, and address and port of the first
-// machine.
+// Empty without the option. Sets options in *settings that the user did not give, from the file:
+// the workers per machine; and, unless the user or Slurm names the machines, their number, this
+// machine's number, and address and port of the first machine.
 [[nodiscard]] base::Result<AcceleratePlan> plan_accelerate(const Surroundings& around,
                                                            Settings* settings);
 

@@ -13,7 +13,7 @@ namespace robustrun::cli {
 
 struct InjectPlan {
   std::string run;                       // empty: the newest
-  supervisor::FaultRequest fault;        // `draw` is set for each fault
+  supervisor::FaultRequest fault;        // the caller sets `draw` anew for each fault
   base::Nanos after{};
   std::optional<base::Nanos> every;      // nullopt: once
   std::uint64_t seed = 0;

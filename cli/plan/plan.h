@@ -38,7 +38,7 @@ struct RunPlan {
 
 [[nodiscard]] base::LogOptions log_options(const Settings& settings, const Surroundings& around);
 
-// Decides by --colour, NO_COLOR and whether the output is a terminal.
+// Decides by --colour; for auto, by Surroundings::takes_colour().
 [[nodiscard]] bool use_colour(const Settings& settings, const Surroundings& around,
                               bool is_terminal);
 

@@ -38,7 +38,8 @@ struct RouteWishes {
   bool files = true;  // false: --log-dir=/dev/null
 };
 
-// Native: each stream goes to a file and to the console; --redirects takes it off the console.
+// Native: each stream goes to a file and to the console; --redirects without --tee takes it off
+// the console.
 // Compat: the worker inherits our descriptor unless --redirects or --tee names the stream.
 [[nodiscard]] std::vector<supervisor::StreamRoutes> plan_routes(const RouteWishes& wishes,
                                                                 std::uint32_t workers);

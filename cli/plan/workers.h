@@ -11,8 +11,8 @@
 
 namespace robustrun::cli {
 
-// Everything but output (plan.cpp) and dependencies (deps.h). Asks Surroundings::machine for files;
-// an error is a whole sentence for the user.
+// Everything but output (plan.cpp), dependencies (deps.h) and code (sync_code.h). Asks
+// Surroundings::machine for files; an error is a whole sentence for the user.
 [[nodiscard]] base::Result<wire::WorkerTemplate> plan_workers(const Settings& settings,
                                                               const Surroundings& around,
                                                               const Program& program,

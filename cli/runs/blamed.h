@@ -16,8 +16,9 @@ namespace robustrun::cli {
 [[nodiscard]] std::vector<supervisor::NodeNote> notes_of_chain(
     const std::string& run_directory, const supervisor::NodeHistory& history);
 
-// Pure. The hosts that failed according to `notes`: those surely to blame first, then by the newest
-// note. Hosts that passed a full check later, or were only slow, are left out.
+// Pure. The hosts that failed according to `notes`: those surely to blame first; among equals, the
+// one with the newest note first. Hosts that passed a full check later, or were only slow, are left
+// out.
 [[nodiscard]] std::vector<launcher::BlamedHost> blamed_hosts(
     const std::vector<supervisor::NodeNote>& notes);
 

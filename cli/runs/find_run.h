@@ -9,7 +9,7 @@
 
 namespace robustrun::cli {
 
-// Means the newest run, wherever it was started.
+// The RUN that means the newest run, wherever it was started.
 inline constexpr std::string_view kLatest = "latest";
 
 // Returns the path of a run's journal. `run`: its directory; its name or id (they differ for
@@ -26,8 +26,8 @@ inline constexpr std::string_view kLatest = "latest";
 // The run that a command without a RUN means: one below ./robustrun-runs, or else one of all runs.
 enum class Pick : std::uint8_t {
   kLiveFirst,     // the newest active run; without one, the newest run
-  kLive,          // the newest active run; kNotFound if there is none
-  kTheLiveOne,    // the only active run; kNotFound if there is none, kConflict if several
+  kLive,          // the newest active run; kNotFound if no run is active
+  kTheLiveOne,    // the only active run; kNotFound if no run is active, kConflict if several are
 };
 
 // Returns the directory of `run` (as for find_journal()). If `run` is empty: of the run that `pick`

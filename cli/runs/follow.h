@@ -44,7 +44,8 @@ struct Followed {
 
 class Follower {
  public:
-  // `client` and `signals` must outlive the follower. `lines` of history are shown first.
+  // `client` and `signals` must outlive the follower. The last `lines` lines of earlier
+  // output are shown first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
   // Shows output until the run ends. With `until_up`, shows it on standard error until all workers
   // run, and then ends the last line. May be called again.

@@ -19,7 +19,7 @@ struct RankLog {
 
 struct AttemptLogs {
   std::uint32_t attempt = 0;
-  std::vector<RankLog> ranks;  // in order
+  std::vector<RankLog> ranks;  // in order of rank
 };
 
 // Why there is no file in log.folder. `has_folder`: this machine has the folder.

@@ -18,7 +18,7 @@ namespace robustrun::cli {
 
 // Runs of one chain, in one folder.
 struct RunChain {
-  std::string id;  // the chain's; with a single run the run's own
+  std::string id;  // chain_id() of the starts; of a single start, its own id
   std::vector<KnownRun> starts;  // not empty; the first one first
 };
 

@@ -2,8 +2,8 @@
 // The runs of this user, found from any folder: $XDG_STATE_HOME/robustrun/runs (or
 // ~/.local/state/robustrun/runs) holds one symbolic link per run, which leads to its directory.
 //
-// The index is a convenience. Where there is no home, or it cannot be written, runs are found only
-// below ./robustrun-runs and in the folder of --compat=torchrun, and no run fails for it.
+// The index is a convenience. Where there is no home, or the index cannot be written, no run fails;
+// runs are then found only below ./robustrun-runs and in the folder of --compat=torchrun.
 
 #include <string>
 #include <vector>

@@ -14,8 +14,8 @@
 
 namespace robustrun::cli {
 
-// The supervisor's answer, within kSupervisorAnswerMax. `age_max`: how old it may be, up to a
-// second. Errors are those of ControlClient::ask_text().
+// The supervisor's answer, within kSupervisorAnswerMax. `age_max`: how old it may be; more than
+// a second counts as a second. Errors are those of ControlClient::ask_text().
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_status(
     supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
 

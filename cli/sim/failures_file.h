@@ -13,7 +13,7 @@
 
 namespace robustrun::cli {
 
-// `path` is for messages alone. Errors are "PATH:LINE:COLUMN: what".
+// `path` names the model, and stands in errors: "PATH:LINE:COLUMN: what".
 [[nodiscard]] base::Result<simulator::FailureModel> parse_failures(std::string_view text,
                                                                    const std::string& path);
 

@@ -14,8 +14,8 @@
 
 namespace robustrun::cli {
 
-// `site`: the data of the journals of --from-journal, if any. Errors are one sentence with the
-// option's name and the given value, or those of the readers of the files.
+// `site`: the data of the journals of --from-journal; nullopt without the option. Errors are one
+// sentence with the option's name and the given value, or those of the readers of the files.
 [[nodiscard]] base::Result<simulator::StudyRequest> plan_sim(
     const SimLine& line, const Surroundings& around,
     const std::optional<simulator::Site>& site = std::nullopt);

@@ -3,7 +3,7 @@
 //
 // The script watches the supervisor: it replaces a dead one with `robustrun resume`, passes Slurm's
 // signals on, and requeues the job by the exit code (reasons: docs/internals/slurm.md). Where Slurm
-// refuses to requeue, it queues a copy of itself.
+// refuses to requeue, the script queues a copy of itself.
 
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@
 
 namespace robustrun::cli {
 
-// A value in millionths: "0.002"
+// `millionths` as a decimal fraction: "0.002"
 [[nodiscard]] std::string units(std::int64_t millionths);
 // Whether the level has more than one switch.
 [[nodiscard]] bool has_choice(const topo::Level& level);

@@ -1,6 +1,6 @@
 #pragma once
 // A placement as a self-contained HTML page (`robustrun plan --html`): the tree of switches with
-// the ranks below each, the traffic across each switch, and the cost of other orders. Pure.
+// the ranks below each, the groups that reach beyond each, and the cost of other orders. Pure.
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // A study as an SVG document, in the style of the report page: where the time goes under each
-// policy, and, where the study tried several, the ETTR by checkpoint interval and by spares. The
-// document has colours for light and for dark screens. Pure.
+// policy, and, if the study tried several checkpoint intervals or numbers of spares, the ETTR by
+// each. The document has colours for light and for dark screens. Pure.
 
 #include <string>
 

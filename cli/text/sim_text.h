@@ -1,6 +1,6 @@
 #pragma once
 // The result of a study of `robustrun sim` as text, and as one JSON object (docs/sim.md) with times
-// in seconds and shares from 0 to 1. Pure.
+// in seconds (names ending with _ns: in nanoseconds) and shares from 0 to 1. Pure.
 
 #include <string>
 

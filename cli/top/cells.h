@@ -51,7 +51,7 @@ struct RankCell {
 
 // A node; it has the same index in RunStatus::nodes.
 struct NodeCells {
-  CellState state = CellState::kPending;  // the most urgent of its ranks, or its own
+  CellState state = CellState::kPending;  // the most urgent of its ranks; without ranks, its own
   std::vector<RankCell> ranks;  // by local rank; empty: the node is not in the group
 };
 

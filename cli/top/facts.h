@@ -27,7 +27,7 @@ struct RunFacts {
   std::vector<IncidentLine> incidents;  // the last 1000, in order
   std::vector<double> losses;  // the last 256 readings, in order
   std::vector<supervisor::Stretch> timeline;  // from the start, without gaps
-  AttemptLogs logs;  // of the last attempt; no ranks: the run keeps no logs
+  AttemptLogs logs;  // of the last attempt; no ranks: no logs are known
 };
 
 // `exists`: whether this machine has the path.

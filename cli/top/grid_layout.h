@@ -23,7 +23,8 @@ struct GridLayout {
   int nodes_per_cell = 1;  // of kNodes
 };
 
-// `nodes`: at least 1. `ranks`: the most that a node has. `label_columns`: of the longest name.
+// `nodes`: must be at least 1. `ranks`: the most that a node has. `label_columns`: of the longest
+// name.
 [[nodiscard]] GridLayout lay_out_grid(int nodes, int ranks, int label_columns, Size space);
 // A cell for each of `racks` racks. If there is room for all names, each cell has one, and the
 // result's label_columns is 0; otherwise each row begins with the name of its first rack. The

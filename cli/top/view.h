@@ -23,7 +23,7 @@ namespace robustrun::cli {
 // The end of a rank's log.
 struct LogTail {
   std::uint32_t rank = UINT32_MAX;  // UINT32_MAX: no log was read yet
-  std::string file{};  // `lines` are its last; empty: the rank has no log here
+  std::string file{};  // whose last lines `lines` has; empty: the rank has no log here
   std::vector<std::string> lines{};
   std::string missing{};  // why there is no log to show; empty: there is one
 };
@@ -156,7 +156,8 @@ class View {
   bool by_urgency_ = false;
   std::string filter_;
   bool types_filter_ = false;
-  // The nodes zoomed in on: elements first to last - 1 of the list without a zoom. Both 0: no zoom.
+  // The nodes zoomed in on: elements first to last - 1 of shown_ as it is without a zoom. Both 0:
+  // no zoom.
   std::size_t zoom_first_ = 0, zoom_last_ = 0;
   Panel panel_ = Panel::kNone;
   std::size_t scrolled_ = 0;  // lines of the panel before those shown, or after them (shows_end)

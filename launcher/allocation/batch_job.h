@@ -61,7 +61,8 @@ struct BatchJob {
                                                                       std::string_view shown,
                                                                       base::Nanos now);
 
-// Asks the batch system for this time. Blocks for at most kSlurmJobEndWait.
+// Asks the batch system, and returns what read_batch_end() reads. Blocks for at most
+// kSlurmJobEndWait.
 [[nodiscard]] base::Result<std::optional<base::Nanos>> ask_batch_end(const BatchJob& job);
 
 }  // namespace robustrun::launcher

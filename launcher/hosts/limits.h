@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kSlotsMax = 4096;  // workers of one host
 inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 
 inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
-inline constexpr std::size_t kSshConfigFilesMax = 64;  // also files of one setting, such as keys
+inline constexpr std::size_t kSshConfigFilesMax = 64;  // also of the files that one setting names
 // If the ssh configuration exceeds one of the next two limits, the ssh client is asked about each
 // host.
 inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients divide longer lines

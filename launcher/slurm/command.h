@@ -19,7 +19,7 @@ struct SlurmOptions {
   std::string commands;  // folder of Slurm's programs (srun, scontrol …); absolute
   std::string job;  // SLURM_JOB_ID
   std::string run_id;  // names the steps and identifies the agents
-  std::string folder;  // absolute, on every node: for the output of srun and the agents
+  std::string folder;  // absolute, shared by all nodes: for the output of srun and the agents
   std::uint32_t restarts = 0;  // SLURM_RESTART_COUNT of this start of the job
   // How long before the job's time limit Slurm's warning may come.
   base::Nanos warning{};

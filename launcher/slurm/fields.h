@@ -24,8 +24,9 @@ class SlurmFields {
   std::map<std::string_view, std::string_view> fields_;
 };
 
-// The line of `shown` whose JobId is `job` (SLURM_JOB_ID); all of `shown` if there is none. `shown`
-// has several lines if `job` is also the number of a job array: scontrol then shows all its tasks.
+// The line of `shown` whose JobId is `job` (SLURM_JOB_ID); all of `shown` if no line has it.
+// `shown` has several lines if `job` is also the number of a job array: scontrol then shows all its
+// tasks.
 [[nodiscard]] std::string_view record_of(std::string_view shown, std::string_view job);
 
 // `state`: a JobState. Whether the job has begun and not ended: RUNNING, SUSPENDED, STOPPED or

@@ -52,7 +52,8 @@ struct SlurmNotice {
 // A lane of the caller's blocking pool for ask_slurm_notice(); other lanes may be busy for long.
 inline constexpr std::uint32_t kNoticeLane = 0x5348'1000;
 
-// Asks scontrol. Blocks for at most kSlurmNoticeWait. kNothing, without words: no answer came.
+// Asks scontrol. Blocks for at most kSlurmNoticeWait. Returns kNothing, too, if no usable answer
+// came.
 [[nodiscard]] SlurmNotice ask_slurm_notice(const SlurmOptions& options);
 
 }  // namespace robustrun::launcher

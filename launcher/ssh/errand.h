@@ -1,6 +1,6 @@
 #pragma once
-// Runs one short command of this build on many hosts over SSH, and reports each host's output or
-// why there is none. Hosts are reached, and get this build pushed, as for agents (launcher.h).
+// Runs one short command of this build on many hosts over SSH, and reports each host's output, or
+// why it has no answer. Hosts are reached, and get this build pushed, as for agents (launcher.h).
 //
 // To be used on the loop of its executor. `done` is called for every host, because connecting,
 // pushing and the command itself have deadlines.
@@ -22,7 +22,7 @@ struct SshErrand {
   std::string arguments;  // of robustrun: fixed words, which a shell splits
   std::string input;      // its standard input
   std::chrono::milliseconds limit{};  // from its start to its end
-  std::size_t output_max = 0;         // bytes of standard output that are kept; at least 1
+  std::size_t output_max = 0;         // bytes of standard output that are kept; must not be 0
 };
 
 struct SshErrandEnd {

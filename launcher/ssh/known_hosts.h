@@ -34,11 +34,11 @@ enum class HostKeyVerdict : std::uint8_t {
   kUnknown,      // no line applies to the host, or only lines that revoke other keys
   kChanged,      // another key is trusted for the host
   kRevoked,
-  kCertificate,  // a CA is trusted for the host, and no plain key that matches
+  kCertificate,  // a CA is trusted for the host, and no plain key matches
 };
 struct HostKeyJudgement {
   HostKeyVerdict verdict = HostKeyVerdict::kUnknown;
-  const KnownKey* because = nullptr;  // the deciding line, if any
+  const KnownKey* because = nullptr;  // the deciding line; null for kUnknown
 };
 // `keys`: all lines that apply to the host. `blob`: the raw public key that the host has shown.
 [[nodiscard]] HostKeyJudgement judge_host_key(const std::vector<KnownKey>& keys,

@@ -104,7 +104,8 @@ RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, siz
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared,
                              uint32_t rank, uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
-// How many samples a source has. Here and in the next function, `source` is below source_count.
+// How many samples a source has. Here and in the next function, `source` must be below
+// source_count.
 RR_DATA_API uint64_t rr_data_samples(const rr_data* data, size_t source);
 // Hash of the lengths and places of a source's samples.
 RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);

@@ -30,9 +30,9 @@ namespace robustrun::loader {
 // The data sets of each source, as prefixes (megatron.h).
 using TokenSets = std::vector<std::vector<std::string>>;
 
-// Parses a shared file. The result consists of spans of `bytes`, whose address is a multiple of 8.
-// nullopt: `bytes` are not laid out as an index of `sets` with this key. Does not check lengths,
-// offsets and fingerprints.
+// Parses a shared file. The result consists of spans of `bytes`, whose address must be a multiple
+// of 8. nullopt: `bytes` are not laid out as an index of `sets` with this key. Does not check
+// lengths, offsets and fingerprints.
 [[nodiscard]] std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> bytes,
                                                                      std::uint64_t key,
                                                                      const TokenSets& sets);

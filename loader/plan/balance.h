@@ -20,12 +20,12 @@ using Deal = std::vector<std::vector<std::vector<std::uint32_t>>>;
 
 // groups[group]: indices of items.
 using Groups = std::vector<std::vector<std::uint32_t>>;
-// Divides items into groups with the same number of items and nearly equal sums. items.size() is a
-// multiple of `groups`. Takes the better result of LPT (Graham 1969) and the largest differencing
-// method (Karmarkar and Karp 1982), each improved by swaps.
+// Divides items into groups with the same number of items and nearly equal sums. items.size() must
+// be a multiple of `groups`. Takes the better result of LPT (Graham 1969) and the largest
+// differencing method (Karmarkar and Karp 1982), each improved by swaps.
 [[nodiscard]] Groups even_groups(std::span<const std::uint64_t> items, std::uint32_t groups);
 
-// Deals one bin per cost. costs.size() is a multiple of ranks * micro.
+// Deals one bin per cost. costs.size() must be a multiple of ranks * micro.
 [[nodiscard]] Deal deal(std::span<const std::uint64_t> costs, std::uint32_t ranks,
                         std::uint32_t micro, Sync sync);
 // Deals the bins in the given order, as a loader without balance does: the first micro-batch of
