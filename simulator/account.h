@@ -46,7 +46,8 @@ struct Account {
   void add(const Account& other);
 };
 
-// Training from a first step to the next stop. `slowed`: how much of it was lost to slow machines.
+// Training from a first step to the next stop. `slowed`: how much of this time was lost to slow
+// machines.
 struct Episode {
   Nanos length{};
   Nanos slowed{};
@@ -57,7 +58,7 @@ struct Timeline {
   std::vector<Episode> episodes;
   std::array<Nanos, kPhases> pauses{};  // all time without training
   Nanos total{};
-  std::uint64_t incidents = 0;  // faults that ended an episode or a start
+  std::uint64_t incidents = 0;  // faults that ended an episode or a start of the workers
   std::uint32_t gave_up = 0;  // how often the job had to be started anew
 };
 

@@ -24,8 +24,8 @@ struct TracedFault {
   // For a real run that is replayed (replay.h):
   bool is_place = false;  // `machine` is a place in the group, not a particular machine
   bool node_answers = false;  // for kMachine: only its agent died
-  // The exit of the worker, with its last output; null: not known. Points into the RunRecord that
-  // is replayed, which must outlive the trace.
+  // The exit of the worker that ended first, with its last output; null: not known. Points into the
+  // RunRecord that is replayed, which must outlive the trace.
   const supervisor::WorkerExited* exited = nullptr;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Faults of a run, by the simulator's kinds, from its journal. Used only by record_of()
+// Faults of a run, by the simulator's kinds, from the run's journal. Used only by record_of()
 // (run_record.h). Each attempt that a fault ended counts as one fault. Its kind is that of the
 // first cause that the core decided on. A slow machine is one fault, too; if it was replaced, the
 // end of that attempt is not counted in addition.
@@ -14,7 +14,7 @@
 namespace robustrun::simulator {
 
 struct RunFaults {
-  std::vector<SeenFault> faults;  // in order
+  std::vector<SeenFault> faults;  // in order of time
   std::uint32_t by_user = 0;  // restarts for updates; stops by users, the scheduler or a time limit
   std::vector<Nanos> slow_for;  // of machines that were slow and recovered by themselves
 };

@@ -32,7 +32,8 @@ class Order {
     std::vector<std::uint64_t> blocks;  // by slot; empty if there are many
   };
   [[nodiscard]] Window window_of(std::uint64_t position) const;
-  // Number of samples before the block in `slot`. Only the source's last block may not be full.
+  // Number of samples before the block in `slot`. Only the source's last block can have fewer
+  // samples.
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t slot) const;
 
   std::uint64_t key_;

@@ -1,5 +1,6 @@
 #pragma once
-// Packs pieces (documents or parts of them) into bins of equal capacity, both in tokens. Pure.
+// Packs pieces (documents or parts of them) into bins of equal capacity. Lengths and capacity are
+// in tokens. Pure.
 
 #include <cstdint>
 #include <span>

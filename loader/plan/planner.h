@@ -37,7 +37,7 @@ struct Cursor {
   std::uint64_t step = 0;  // number of the step after the cursor
   std::vector<SourceCursor> sources;
   std::vector<Piece> carry;  // pieces that the step before left for this one; at most kCarryMax
-  std::uint64_t dropped = 0;  // pieces left out so far, with Leftover::kDrop
+  std::uint64_t dropped = 0;  // pieces left out so far (Leftover::kDrop)
   bool operator==(const Cursor&) const = default;
 };
 

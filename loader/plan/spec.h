@@ -22,8 +22,8 @@ inline constexpr std::uint64_t kWeightMax = 1'000'000'000;  // of one source, in
 enum class Format : std::uint8_t { kMegatron, kJsonLines, kParquet, kArrow };
 enum class Pack : std::uint8_t { kNextFit, kBestFit };
 // What happens when pieces have no room in a step. kCarry: the next step takes them. kPad: the step
-// ends before the sample that does not fit, and its bins are padded. kDrop: they are left out for
-// good.
+// ends before the sample that does not fit, and the bins of the step are padded. kDrop: they are
+// left out for good.
 enum class Leftover : std::uint8_t { kCarry, kPad, kDrop };
 // What happens to documents longer than the context. kRefuse: they are an error.
 enum class Long : std::uint8_t { kSplit, kTruncate, kRefuse };
@@ -37,8 +37,8 @@ struct WeightPoint {
   std::uint64_t weight = 0;  // millionths
 };
 
-// How records become tokens. `robustrun data prepare` (python/robustrun/_data/prepare.py) makes the
-// tokens once. Without tokenizer and transform, the column has lists of tokens.
+// How records become tokens, before the training (python/robustrun/_data/prepare.py) or while it
+// runs (ahead.py there). Without tokenizer and transform, the column has lists of tokens.
 struct Recipe {
   std::string column;  // empty: "text" for a tokenizer, the whole record for a transform
   std::string tokenizer;  // a file tokenizer.json, or a name that transformers knows

@@ -4,8 +4,9 @@
 //
 // Each rank plans by itself. The plan is a pure function, so all ranks agree without communication.
 //
-// If text is tokenized while the training runs (Source::texts), next_step() waits for the pieces
-// that the next step needs. Later steps are planned only as far as their pieces exist.
+// If text is tokenized while the training runs (Source::texts), next_step() waits for the pieces of
+// text (loader/index/pieces.h) that the next step needs. Later steps are planned only as far as
+// their pieces of text exist.
 
 #include <cstdint>
 #include <deque>
@@ -31,7 +32,7 @@ inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 struct BatchOut {
   std::span<std::int64_t> tokens;  // padding is 0
   std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
-  std::span<std::int64_t> positions;  // within the piece, from 0
+  std::span<std::int64_t> positions;  // within the Piece or the padding, from 0
   std::span<std::int32_t> segments;  // Feed::segment_ends()
 };
 
@@ -57,11 +58,11 @@ class Feed {
   [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
 
   // Continues with the step after `cursor`, which must be of the same specification. kCorrupt: the
-  // cursor has a piece that does not exist, or an impossible SourceCursor::owed. Other errors:
+  // cursor has a Piece that does not exist, or an impossible SourceCursor::owed. Other errors:
   // those of Planner::open(). After an error the feed is where it was.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // A planner at `cursor`, to look at plans without moving this feed, which must outlive it. The
-  // planner does not wait for pieces: a missing piece is an error.
+  // A planner at `cursor`, to look at plans without moving this feed, which must outlive the
+  // planner. The planner does not wait for pieces of text: a missing one is an error.
   [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
   // Goes to the next step; the first call after open() or seek() goes to the step after the cursor.
   // After an error, the current step stays current.
@@ -89,8 +90,8 @@ class Feed {
   // Reads a micro-batch of this rank. Returns its number of labels, not counting kNoLabel.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
-  // The file that is being read at the moment, or of which the feed waits for a piece, and the
-  // source's name. The texts are valid as long as this feed or one made by its anew().
+  // The file that is being read at the moment, or of which the feed waits for a piece of text, and
+  // the source's name. The texts are valid as long as this feed or one made by its anew().
   struct Reading {
     const std::string* source = nullptr;
     std::string_view path;
@@ -98,7 +99,7 @@ class Feed {
   };
   // nullopt: no file is being read. Any thread.
   [[nodiscard]] std::optional<Reading> reading() const;
-  // Makes the present wait for pieces and all later ones fail. Any thread.
+  // Makes the present wait for a piece of text and all later waits fail. Any thread.
   void stop_waiting() { wait_->stop(); }
 
  private:

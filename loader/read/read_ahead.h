@@ -38,11 +38,11 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
 
   // Continues with micro-batch number `micro` of the step after `cursor`. kInvalidArgument: a step
-  // has no such micro-batch. Other errors: those of Feed::seek(). After an error the loader is
+  // has no such micro-batch. Other errors: those of Feed::seek(). After an error this object is
   // where it was.
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
-  // Waits until ready() would return at once (with a batch or its error), but not longer than
+  // Waits until ready() would return at once (with a batch or an error), but not longer than
   // `within`; a signal may end the wait earlier. Returns whether ready() would return at once.
   // Errors: the thread cannot be started; or those of Feed::anew(), if the feed must be made anew
   // (after a fork, a failed start, a failed seek() or an exception).

@@ -57,10 +57,10 @@ class TokenFiles {
   // Number of tokens of a sample. Errors: those of Pieces::of().
   base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
-  // Reads `count` tokens of a sample from token `offset` on. They must lie within the sample; this
-  // is checked only for a source in pieces, whose lengths the caller may not know. The result is
-  // valid until the next call. kCorrupt: such a check failed, or the file has become shorter since
-  // it was indexed. Other errors name the file, or are those of Pieces::of().
+  // Reads `count` tokens of a sample from token `offset` on. The tokens must lie within the sample;
+  // this is checked only for a source in pieces, because the caller may not know its lengths. The
+  // result is valid until the next call. kCorrupt: the check failed, or the file has become shorter
+  // since it was indexed. Other errors name the file, or are those of Pieces::of().
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 

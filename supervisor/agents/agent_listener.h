@@ -35,9 +35,9 @@ class AgentListener {
     std::function<void(const wire::StopRun&)> on_stop;
   };
 
-  // `before`: the authority of the supervisor that this one takes over from, whose agents trust it;
-  // null: there was none. With `before`, the listener takes that supervisor's port, or any free one
-  // if the port is in use.
+  // `before`: the authority of the run's earlier supervisor, which the agents trust; null: there
+  // was no earlier supervisor. With `before`, the listener takes that supervisor's port, or any
+  // free one if the port is in use.
   static base::Result<std::unique_ptr<AgentListener>> open(boost::asio::any_io_executor executor,
                                                            const NetworkPlan& network, Host host,
                                                            const RunAuthority* before = nullptr);
@@ -53,8 +53,8 @@ class AgentListener {
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   // Our addresses: numeric, with the port.
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
-  // Connects to an agent that listens at `endpoint` (wire::Hello::listens), as it does not know our
-  // address.
+  // Connects to an agent that listens at `endpoint` (wire::Hello::listens), because the agent does
+  // not know our address.
   void call(const std::string& endpoint) { listener_->call(endpoint); }
   // An agent is expected from this numeric address: connections from unknown addresses do not delay
   // it.

@@ -56,16 +56,16 @@ class AgentConnections {
   AgentConnections& operator=(const AgentConnections&) = delete;
 
   struct Admission {
-    // Looks up the numeric addresses of a host (none of an unknown one), and answers once, from the
-    // loop. Null: no hosts are named.
+    // Looks up the numeric addresses of a host (empty: the host is unknown), and answers once, from
+    // the loop. Null: no hosts are named.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // `robustrun stop` from another machine.
     std::function<void(const wire::StopRun&)> on_stop{};
-    // The authority of the supervisor that this one takes over from; null: there was none.
+    // The authority of the run's earlier supervisor; null: there was no earlier supervisor.
     const RunAuthority* before = nullptr;
   };
-  // Listens for agents that connect over the network, if there are any.
+  // Listens, if the run's agents connect over the network.
   base::Status listen(Admission admission);
   // What a supervisor needs to take the run over from this one; nullopt without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;

@@ -28,7 +28,7 @@ class NodeTable {
   [[nodiscard]] const NodeLink& operator[](base::NodeId node) const { return links_[node.value]; }
   [[nodiscard]] const std::string& name(base::NodeId node) const { return names_[node.value]; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  // The newest node of that name.
+  // The node of that name that was added last.
   [[nodiscard]] std::optional<base::NodeId> find(std::string_view name) const;
   // The rank of a worker of the current attempt; nullopt: there is no such worker.
   [[nodiscard]] std::optional<base::Rank> rank_of(base::NodeId node,

@@ -35,8 +35,9 @@ class LinePrefixer {
   StreamId last_;  // the stream whose line is open
 };
 
-// The prefix "[rank3]: " that torch puts before each line of an exception on stderr, with
-// ConsoleStyle::Prefix::kRank, which shows the rank, too; otherwise empty.
+// The prefix "[rank3]: " that torch puts before each line of an exception on stderr. Empty if
+// `output` is from stdout, or if our own prefix does not show the rank
+// (ConsoleStyle::Prefix::kRank).
 std::string known_prefix(const ConsoleStyle& style, const wire::Output& output);
 
 // The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone. `host`: the name of the

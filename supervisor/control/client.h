@@ -19,14 +19,15 @@ class ControlClient {
   static base::Result<ControlClient> connect(const std::string& run_directory);
 
   // Once `fd` is readable, the calls below return at once: with kCancelled, and wait() with false.
-  // Not owned; -1: none.
+  // `fd` is not owned; -1: nothing interrupts the calls.
   void interrupt_by(int fd) { interrupt_fd_ = fd; }
 
   // How long each answer may take from now on.
   void wait_at_most(base::Nanos time) { answer_max_ = time; }
 
-  // Returns the answer's fields. kInvalidArgument, with its text: a refusal; kUnavailable: the
-  // supervisor has ended; kTimeout: no answer in time (the client cannot be used any more).
+  // Returns the answer's fields. kInvalidArgument: a refusal, with the refusal's text;
+  // kUnavailable: the supervisor has ended; kTimeout: no answer in time (the client cannot be used
+  // any more).
   base::Result<ControlFields> ask(const ControlFields& request);
   // The text of the answer as it came, also that of a refusal.
   base::Result<std::string> ask_text(const ControlFields& request);

@@ -2,8 +2,8 @@
 // Fault injection (`robustrun inject`), the supervisor's side: chooses the target, orders the
 // fault, waits for the node's answer.
 //
-// Owned by the driver, on its loop. It does not tell the core, which handles an injected fault like
-// any other. Every injected fault is logged and recorded.
+// Owned by the driver, on its loop. The core is not told: it handles an injected fault like any
+// other. Every injected fault is logged and recorded.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -37,8 +37,7 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Journals a fault once its node has answered, and the supervisor's own death before it
-    // happens.
+    // Journals a fault once it is done, and the supervisor's own death before it happens.
     std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);
@@ -46,14 +45,15 @@ class Injector {
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
-  // `done` is called once, from within inject() or later, within kInjectionAnswerMax. Not for
-  // kSupervisorDeath, which the caller carries out.
+  // `done` is called once, from within inject() or later, within kInjectionAnswerMax. The caller
+  // itself carries out kSupervisorDeath.
   using Done = std::function<void(base::Result<FaultReport>)>;
   void inject(const FaultRequest& request, Done done);
   // The supervisor is about to kill itself.
   void note_own_death(std::int32_t pid);
   void on_report(base::NodeId node, const wire::Injected& report);
-  // If the agent's death was the ordered fault, the fault is done; its other faults have failed.
+  // If the agent's death was the ordered fault, the fault is done; all other faults ordered from
+  // this agent have failed.
   void on_agent_lost(base::NodeId node);
 
  private:

@@ -28,7 +28,7 @@ struct StopRequest {
 struct OutputNews {
   OutputAnswer output;
   std::string state;  // a JobState in words
-  bool up = false;  // all workers of an attempt have run by now
+  bool up = false;  // at some time, all workers of an attempt were running
   std::optional<std::int32_t> exit_code;  // nullopt until the output has ended
 };
 [[nodiscard]] ControlFields to_fields(const OutputNews& news);

@@ -39,8 +39,8 @@ class Budget {
   [[nodiscard]] std::uint32_t failed_starts() const { return failed_starts_; }
   [[nodiscard]] base::Nanos failing_since() const { return failing_since_; }
 
-  // True when this failure, before the first progress, has been seen more than crash_loop_retries
-  // times in a row. False without crash_loop_stop or without a signature.
+  // True when this failure has been seen more than crash_loop_retries times in a row, each time
+  // before the first progress. False if crash_loop_stop is false or `signature` is empty.
   [[nodiscard]] bool is_crash_loop(const std::string& signature) const;
   // How often this failure has been seen in a row, including the present one.
   [[nodiscard]] std::uint32_t times_seen(const std::string& signature) const;

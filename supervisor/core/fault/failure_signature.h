@@ -2,10 +2,10 @@
 // The signature of a failure: two failures with the same signature count as the same. Pure.
 //
 // The signature of a worker's exit tells how the worker ended, and has its last message with every
-// number and address replaced by '#'. The message comes from the error file; without one it is the
-// last line on stderr that is not blank. As ranks, pids, ports, step numbers and times are left
-// out, the same bug gives the same signature on any rank and at any time. The signature of a failed
-// start has only the errno.
+// number and address replaced by '#'. The message comes from the error file; if that has no
+// message, it is the last line on stderr that is not blank. As ranks, pids, ports, step numbers and
+// times are left out, the same bug gives the same signature on any rank and at any time. The
+// signature of a failed start has only the errno.
 
 #include <string>
 #include <string_view>

@@ -67,7 +67,7 @@ struct FaultContext {
   base::NodeId node;
   std::string node_name;
   bool compat = false;
-  bool port_may_conflict = false;  // a conflict of MASTER_PORT would be infrastructure
+  bool port_may_conflict = false;  // FaultClass::kPortConflict is possible
   std::int64_t attempt_started_s = 0;  // Unix time
   std::int64_t now_s = 0;  // Unix time
   FaultPhase phase = FaultPhase::kStarting;

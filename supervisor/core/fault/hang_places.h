@@ -46,7 +46,7 @@ class HangPlaces {
       v(3, "progress", progress);
     }
   };
-  std::vector<Place> places_;  // the newest last, at most kHangPlacesMax
+  std::vector<Place> places_;  // in the order of their latest hangs, at most kHangPlacesMax
 };
 
 }  // namespace robustrun::supervisor

@@ -11,8 +11,9 @@ class StepTrail {
  public:
   void begin_attempt();
   // A reading: the attempt has done `steps` steps, and the last one has the number `step`. If the
-  // first reading of an attempt shows that it began with step 0 although steps had been done
-  // before, returns the last step of the newest earlier attempt that did steps. Otherwise nullopt.
+  // first reading of an attempt shows that the attempt began with step 0 although steps had been
+  // done before, returns the last step of the newest earlier attempt that did steps. Otherwise
+  // nullopt.
   std::optional<std::int64_t> take(std::uint64_t steps, std::int64_t step);
 
   template <class V>

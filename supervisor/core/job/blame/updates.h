@@ -25,7 +25,7 @@ class Updates {
 
   void begin_run() { versions_.all.emplace_back().asked_at = orders_.now(); }
   void requested(const Event& event);
-  // Gives the attempt that begins its version. True: the attempt before had another one.
+  // Sets the version of the attempt that begins. True: the attempt before had another version.
   bool use_next();
   void note_progress();
   [[nodiscard]] const Versions& versions() const { return versions_; }

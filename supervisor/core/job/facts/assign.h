@@ -2,8 +2,9 @@
 // Assignment of ranks to nodes. Pure.
 //
 // Ranks are numbered node by node in the group's order (docs/compat.md), so an unchanged group
-// keeps its ranks over restarts. A node has as many ranks as slots, and nodes may differ in them.
-// There is one role: a worker's role rank is its rank. A node's group rank is its place.
+// keeps its ranks over restarts. A node has as many ranks as slots; nodes may have different
+// numbers of slots. There is one role: a worker's role rank is its rank. A node's group rank is its
+// place.
 
 #include <cstdint>
 #include <string>

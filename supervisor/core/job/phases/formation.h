@@ -30,8 +30,8 @@ class Formation {
   // The choice among the nodes as they are now.
   [[nodiscard]] GroupChoice choice() const;
   // Forms the group and begins the attempt; gives up if the nodes offer no worker, too many, or not
-  // JobSpec::expect_world. `why`: the placement that gave the members their places, if there was
-  // one.
+  // JobSpec::expect_world. `why`: the placement that gave the members their places; null: they were
+  // not placed.
   void form(const GroupChoice& choice, const PlacementSolved* why = nullptr);
   // form() in the order of the choice or, before the first attempt of an open group, in the order
   // of sort_volunteers().
