@@ -15,7 +15,7 @@ struct Incident;
 
 struct LoadReport {
   std::uint32_t attempt = 0;
-  base::Nanos at{};  // after the start, when it was reported
+  base::Nanos at{};  // of the report, since the run's start
   std::uint64_t step = 0;
   std::string source;  // "disk", "memory", …; empty: unknown
   std::uint32_t ranks = 0;
@@ -64,7 +64,7 @@ struct CheckpointReport {
 // A trainer's half-written checkpoint, moved aside before an attempt (--checkpoints).
 struct MovedCheckpoint {
   std::uint32_t attempt = 0;  // that began afterwards
-  base::Nanos at{};  // after the start
+  base::Nanos at{};  // since the run's start
   std::string path;
   std::string moved_to;
   std::string evidence;

@@ -28,7 +28,7 @@ struct StageSpan {
   std::optional<std::uint32_t> slowest;  // rank; nullopt: not a worker's stage
 };
 
-// A node's part in one attempt. Moments are those of the node's last rank.
+// A node's part in one attempt. A moment is when the last of the node's ranks got there.
 struct NodePart {
   std::uint32_t attempt = 0;
   std::uint32_t first_rank = 0;

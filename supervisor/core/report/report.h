@@ -89,7 +89,7 @@ struct RunReport {
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;
   std::vector<Takeover> takeovers;
-  std::uint64_t dropped_bytes = 0;
+  std::uint64_t dropped_bytes = 0;  // of the workers' output, which could not be written
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
   std::vector<HangReport> hangs;
@@ -105,8 +105,8 @@ struct RunReport {
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> left;  // from the journal's last reading until step_goal() (pace.h)
   std::vector<BandwidthRow> bandwidth;  // of all attempts, at most kBandwidthReportedMax
-  // The rank that waited longest for training data in the last attempt, and how long; 0: no rank
-  // waited.
+  // In the last attempt: the longest time that a rank waited for training data (0: no rank waited),
+  // and this rank.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;
   std::uint64_t data_skipped = 0;  // records of text that the training skips
