@@ -83,13 +83,15 @@ struct RunReport {
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
+  // Last known number of a step, from the script or its optimizer; perhaps of an earlier attempt.
+  std::optional<std::int64_t> step;
   std::vector<wire::Metric> metrics;  // the newest values
   // Lists of what happened are in order of time.
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;
   std::vector<Takeover> takeovers;
-  std::uint64_t dropped_bytes = 0;  // of the workers' output, which could not be written
+  // Of the workers' output: bytes that could not be written.
+  std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
   std::vector<HangReport> hangs;
