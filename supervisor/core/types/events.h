@@ -83,7 +83,7 @@ struct Progress {
   // The least of all ranks, by the script's own number or, for a rank without one, by the count in
   // the state of its optimizer. None: some rank has neither.
   std::optional<std::int64_t> step;
-  // Newest reading of rank 0, or of the last rank if only the last rank's output has metrics.
+  // Newest reading of rank 0, or of the highest rank if only that rank's output has metrics.
   std::vector<std::string> metric_names;
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
