@@ -71,7 +71,7 @@ struct NodeTimeline {
   std::uint32_t ranks = 0;
   std::uint32_t failures = 0;  // attempts whose first failing worker was on this node
   bool offender = false;  // a repeat offender
-  std::vector<StageSpan> joins;  // kAllocate and kConnect, of every agent
+  std::vector<StageSpan> joins;  // kAllocate and kConnect of each of the node's agents
   std::vector<NodePart> parts;  // by attempt
   std::vector<HealthNote> health;  // in order
   std::vector<AgentLoss> losses;  // in order
