@@ -74,7 +74,7 @@ struct Progress {
     kUserCode,  // user code runs on every rank
     kFirstStep,  // every rank has done a step
     kCaughtUp,  // the steps that were done before the restart are done again
-    kSummary,  // once a minute and when a worker ends, if there is news
+    kSummary,  // once a minute, and before a worker's end or a hang, if there is news
   };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
