@@ -43,7 +43,8 @@ class Driver {
     int out_fd = 1;
     int err_fd = 2;
     // Each of the following functions answers once, from the loop.
-    // Looks up the numeric addresses of a host; an unknown host has none. Null: no hosts are named.
+    // Looks up the numeric addresses of a host; an unknown host has none. Null: the request names
+    // no hosts.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // Asks Slurm why it signals the job; null without Slurm.
@@ -55,7 +56,8 @@ class Driver {
     // scheduler.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)>
         ask_job_end{};
-    // Reads how long saves took in the starts of the job before this one; null: there are none.
+    // Reads how long saves took in the starts of the job before this one; null: no earlier start is
+    // known.
     std::function<void(std::function<void(SaveTimes)>)> read_earlier_saves{};
     // Computes a placement; null without a topology.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
@@ -83,8 +85,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Opens the listener for agents that connect over the network, if the request has any. Must be
-  // called first. `before`: the authority of the supervisor that this one takes over from.
+  // Opens the listener for agents that connect over the network, if the request has such agents.
+  // Must be called first. `before`: the authority of the supervisor that this one takes over from.
   base::Status open_listener(const RunAuthority* before = nullptr);
   // What a supervisor needs to take the run over from this one; nullopt without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;

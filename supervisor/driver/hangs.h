@@ -31,7 +31,7 @@ class Hangs {
   struct Hands {
     std::function<base::Attempt()> attempt;  // the current one
     std::function<bool()> is_running;  // its workers run
-    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: no rank has reported any
+    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: no rank has reported steps
     std::function<void()> on_news;  // before the first on_diagnosed() of a look for hangs
     std::function<void(Diagnosed)> on_diagnosed;
   };
@@ -64,7 +64,7 @@ class Hangs {
   PaceLooks pace_looks_;
   BandwidthWatch bandwidth_;
   // Of the furthest rank, over all its communicators; nullopt: no rank of the attempt has reported
-  // any.
+  // collectives.
   std::optional<std::uint64_t> collectives_done_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The rows of the table in job.cpp. For core/ and its tests.
+// The stimuli that the rows of the table in job.cpp handle. For core/ and its tests.
 
 #include <cstddef>
 #include <cstdint>

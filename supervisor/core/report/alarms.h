@@ -14,7 +14,7 @@ struct Facts;
 
 struct AlarmReport {
   std::uint32_t attempt = 0;
-  base::Nanos at{};  // after the start
+  base::Nanos at{};  // since the run's start
   std::string metric;
   MetricAlarm::Kind kind = MetricAlarm::Kind::kNotANumber;
   double value = 0;  // null in JSON where it is not a number

@@ -15,7 +15,7 @@ struct Incident;
 
 struct LoadReport {
   std::uint32_t attempt = 0;
-  base::Nanos at{};  // after the start, when it was reported
+  base::Nanos at{};  // of the report, since the run's start
   std::uint64_t step = 0;
   std::string source;  // "disk", "memory", …; empty: unknown
   std::uint32_t ranks = 0;
@@ -41,7 +41,8 @@ struct CheckpointReport {
   base::Nanos blocking_most{};
   std::vector<LoadReport> loads;  // in order
   std::vector<std::string> set_aside;  // decisions about checkpoints that led to failures
-  // Copies of lost nodes' ranks in the memory of their keepers.
+  // Copies of lost nodes' ranks in the memory of their keepers, except those that were still being
+  // saved when the next attempt began.
   std::uint32_t copies_saved = 0, copies_not_saved = 0;
   std::vector<std::string> copies_lost;  // decisions about copies that could not be saved
   template <class V>
@@ -64,7 +65,7 @@ struct CheckpointReport {
 // A trainer's half-written checkpoint, moved aside before an attempt (--checkpoints).
 struct MovedCheckpoint {
   std::uint32_t attempt = 0;  // that began afterwards
-  base::Nanos at{};  // after the start
+  base::Nanos at{};  // since the run's start
   std::string path;
   std::string moved_to;
   std::string evidence;
@@ -85,7 +86,7 @@ struct MovedCheckpoint {
 void describe_checkpoints(const Facts& facts, Incident& incident);
 // "12 saved, 11 committed, the last at step 1100; 4.2 GB written; the job waited 1.2 s for them: …"
 [[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);
-// "3 copies saved from the memory of other nodes, 1 not"; empty if none had to be saved.
+// "3 copies saved from the memory of other nodes, 1 not"; empty if both counts are 0.
 [[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<MovedCheckpoint> moved_checkpoints(const Facts& facts);

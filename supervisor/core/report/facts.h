@@ -32,7 +32,7 @@ struct AttemptFacts {
   // then by seen_at.
   std::vector<Failure> failures;
   bool port_conflict = false;
-  std::optional<base::Nanos> gone;  // the last node had no workers left
+  std::optional<base::Nanos> gone;  // no worker was left on any node
   std::optional<base::Nanos> reserved;  // MASTER_PORT was found
   std::optional<base::Nanos> started;  // the last worker was started
   std::set<base::Rank> warm;  // ranks that were standby workers
@@ -70,7 +70,7 @@ base::Nanos later(base::Nanos from, base::Nanos by);  // from + by
 // The node's name; "node 3" if the journal does not tell.
 std::string node_name(const Facts& facts, base::NodeId node);
 // The rank's number within its node, by the newest group in which the node had that rank; without
-// one, as the run's specification numbers the ranks.
+// such a group, as the run's specification numbers the ranks.
 std::uint32_t local_rank(const Facts& facts, base::Rank rank, base::NodeId node);
 // Unix time of `at`, a moment of the supervisor's clock.
 base::Nanos wall_time(const Facts& facts, base::Nanos at);
@@ -86,7 +86,7 @@ const std::vector<Failure>& fatal_failures(const Facts& facts);
 // Unix time of a failure in seconds: from the worker's error file if plausible; otherwise when the
 // worker was seen dead.
 std::int64_t failure_second(const Facts& facts, const Failure& failure);
-// The first fatal failure of a worker that ran at all; nullptr: there is none.
+// The first fatal failure of a worker that ran at all; nullptr: no such failure.
 const Failure* root_cause(const Facts& facts);
 
 }  // namespace robustrun::supervisor

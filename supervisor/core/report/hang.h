@@ -15,7 +15,7 @@ struct Facts;
 // One diagnosis: workers wait for each other, or are slow.
 struct HangReport {
   std::uint32_t attempt = 0;
-  base::Nanos at{};        // after the start
+  base::Nanos at{};        // since the run's start
   Diagnosed::Stage stage = Diagnosed::Stage::kSuspected;
   tracer::Finding finding = tracer::Finding::kNothing;
   std::vector<std::uint32_t> culprits;  // ranks

@@ -28,7 +28,7 @@ struct StageSpan {
   std::optional<std::uint32_t> slowest;  // rank; nullopt: not a worker's stage
 };
 
-// A node's part in one attempt. Moments are those of the node's last rank.
+// A node's part in one attempt. A moment is when the last of the node's ranks got there.
 struct NodePart {
   std::uint32_t attempt = 0;
   std::uint32_t first_rank = 0;
@@ -71,7 +71,7 @@ struct NodeTimeline {
   std::uint32_t ranks = 0;
   std::uint32_t failures = 0;  // attempts whose first failing worker was on this node
   bool offender = false;  // a repeat offender
-  std::vector<StageSpan> joins;  // kAllocate and kConnect, of every agent
+  std::vector<StageSpan> joins;  // kAllocate and kConnect of each of the node's agents
   std::vector<NodePart> parts;  // by attempt
   std::vector<HealthNote> health;  // in order
   std::vector<AgentLoss> losses;  // in order

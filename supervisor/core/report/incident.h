@@ -62,7 +62,7 @@ struct Incident {
   std::optional<Classification> looks_like;  // nullopt: unknown, or `injected` explains the failure
   std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
   // The step of the last checkpoint that was committed before the incident, and how many steps were
-  // done after it.
+  // done between the two.
   std::optional<std::uint64_t> committed_step;
   std::optional<std::int64_t> steps_since_commit;
   std::optional<std::uint64_t> loaded_step;  // by the next attempt that loaded a checkpoint

@@ -6,8 +6,8 @@
 
 namespace robustrun::supervisor {
 
-// Fills phases, recovery, warm, cold and the members about steps before, after and lost of
-// `incident`. `failed` is the attempt in which the incident happened, at `seen_at`; the core learnt
+// Fills these members of `incident`: phases, recovery, warm, cold, step_before, step_after and
+// steps_lost. `failed` is the attempt in which the incident happened, at `seen_at`; the core learnt
 // of it at `handled_at`. `next` is the attempt that followed.
 void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
                        base::Nanos seen_at, base::Nanos handled_at, Incident& incident);

@@ -83,12 +83,14 @@ struct RunReport {
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
+  // Last known number of a step, from the script or its optimizer; perhaps of an earlier attempt.
+  std::optional<std::int64_t> step;
   std::vector<wire::Metric> metrics;  // the newest values
   // Lists of what happened are in order of time.
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;
   std::vector<Takeover> takeovers;
+  // Of the workers' output: bytes that could not be written.
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
@@ -105,8 +107,8 @@ struct RunReport {
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> left;  // from the journal's last reading until step_goal() (pace.h)
   std::vector<BandwidthRow> bandwidth;  // of all attempts, at most kBandwidthReportedMax
-  // The rank that waited longest for training data in the last attempt, and how long; 0: no rank
-  // waited.
+  // In the last attempt: the longest time that a rank waited for training data (0: no rank waited),
+  // and this rank.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;
   std::uint64_t data_skipped = 0;  // records of text that the training skips

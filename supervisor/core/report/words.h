@@ -32,7 +32,7 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string error_words(const Incident& incident);
 // The failure in one line.
 [[nodiscard]] std::string failure_words(const Incident& incident);
-// The row "now"; empty: the run is not active.
+// How to see an active run's present step. Empty: the run is not active.
 [[nodiscard]] std::string now_words(const RunReport& report);
 // How far the recovery got before the next failure or the end of the journal.
 [[nodiscard]] std::string recovery_words(const Incident& incident);

@@ -1,7 +1,7 @@
 #pragma once
 // Alarms about the job's own metrics. Pure: readings of one rank in, alarms out; the caller gives
-// the time. Readings are compared with the history of the attempt once it is long enough. An alarm
-// begins and ends only after several readings in a row.
+// the time. Readings are compared with the attempt's history once the history is long enough. An
+// alarm begins and ends only after several readings in a row.
 //
 // loss, gradient norm  The alarm is raised when the value is not a number, or jumps to five times
 //                      the median of the last normal readings (ByteRobust, arXiv 2509.16293,

@@ -8,7 +8,7 @@
 
 namespace robustrun::supervisor {
 
-// `width`: columns. `colour`: with ANSI colours. `nodes_max`: lines of the table at most.
+// `width`: columns. `colour`: with ANSI colours. `nodes_max`: nodes in the table at most.
 [[nodiscard]] std::string render_status(const RunStatus& status, bool colour, int width,
                                         std::size_t nodes_max);
 

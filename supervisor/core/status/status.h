@@ -101,7 +101,9 @@ struct NodeStatus {
   std::string trouble;  // how the last agent was lost, or why it is suspect
   std::string scheduler;  // what the scheduler plans for it: "it is draining (bad disk)"
   bool evicted = false;  // or drained: the node takes no part until it returns
-  std::string rack;  // by --topology; without racks, the switch above the node; empty: unknown
+  // By --topology; without racks, the switch above the node. Empty: unknown, or the supervisor does
+  // not answer.
+  std::string rack;
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
@@ -162,7 +164,8 @@ struct RunStatus {
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
   std::uint64_t steps = 0;  // least of all ranks, in this attempt
-  std::optional<std::int64_t> step;  // number of that step, from the script or its optimizer
+  // Last known number of a step, from the script or its optimizer; perhaps of an earlier attempt.
+  std::optional<std::int64_t> step;
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // time since the last step
   std::vector<wire::Metric> metrics;  // the newest values
@@ -285,7 +288,7 @@ void note_time_left(RunStatus& status);
 // Sorts the nodes: those of the group by node rank, then the others in their order.
 void arrange(RunStatus& status);
 
-// The status of a run from its journal alone. Ages count from the journal's last entry.
+// The status of a run from its journal alone. Ages are those at the journal's last entry.
 [[nodiscard]] RunStatus status_of_journal(const std::vector<JournalEntry>& entries);
 
 [[nodiscard]] std::string status_json(const RunStatus& status);

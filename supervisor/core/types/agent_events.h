@@ -37,7 +37,7 @@ struct AgentLost {
   // all nodes with this trouble ("its host key is unknown"). Empty: another try may help.
   std::string lasting{};
   bool bad_input = false;  // a wrong option of the run is to blame
-  bool gone = false;  // the run may never use the node again
+  bool gone = false;  // the run has lost the node for good
   template <class V>
   void fields(V& v) {
     v(1, "why", why);

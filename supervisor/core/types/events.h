@@ -74,7 +74,7 @@ struct Progress {
     kUserCode,  // user code runs on every rank
     kFirstStep,  // every rank has done a step
     kCaughtUp,  // the steps that were done before the restart are done again
-    kSummary,  // once a minute and when a worker ends, if there is news
+    kSummary,  // once a minute, and before a worker's end or a hang, if there is news
   };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
@@ -83,7 +83,7 @@ struct Progress {
   // The least of all ranks, by the script's own number or, for a rank without one, by the count in
   // the state of its optimizer. None: some rank has neither.
   std::optional<std::int64_t> step;
-  // Newest reading of rank 0, or of the last rank if only the last rank's output has metrics.
+  // Newest reading of rank 0, or of the highest rank if only that rank's output has metrics.
   std::vector<std::string> metric_names;
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kLostVolunteerWaits = 8;
 
 // How many starts in a row may fail because of the infrastructure. Fewer than kFailedStartsAloneMax
 // never end the run. On a single machine, where waiting changes nothing, this number ends it.
-// Elsewhere it also depends on the time since the first of them: the run ends after
+// Elsewhere the time since the first of these starts counts, too: the run ends after
 // --wait-for-nodes or, with at least kFailedStartsMax failed starts, after kFailedStartsFor.
 inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);

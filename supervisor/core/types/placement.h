@@ -12,7 +12,7 @@
 namespace robustrun::supervisor {
 
 enum class PlacementUse : std::uint8_t {
-  kOff,  // nodes keep the order of the list; job/facts/group_choice.h picks spares
+  kOff,  // nodes keep the order of JobSpec::nodes; job/facts/group_choice.h picks spares
   kSurvivorsStay,  // a node that is still there keeps its place (--rerank=never)
   kSurvivorsMayMove,  // nodes move where that pays (--rerank=nodes, --rerank=all)
 };

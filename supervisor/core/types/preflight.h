@@ -22,7 +22,7 @@ enum class PreflightDepth : std::uint8_t { kOff, kFast, kFull, kGpu };
 struct Speed {
   std::uint32_t round = 0;
   base::Nanos compute{};  // time for a fixed piece of work; 0: unknown
-  double bytes_per_second = 0;  // in its best exchange with a partner; 0: there was none
+  double bytes_per_second = 0;  // in its best exchange with a partner; 0: no exchange
   template <class V>
   void fields(V& v) {
     v(1, "round", round);

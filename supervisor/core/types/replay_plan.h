@@ -50,7 +50,7 @@ struct ReplayGroup {
                                                      ReplayPhase phase);
 
 // Fills groups[which] up to m machines with helpers from the groups of the same phase that passed
-// (`passed[i]` is 1 for groups[i]). False when these groups have too few machines.
+// (passed[i] is 1 if groups[i] passed). False when these groups have too few machines.
 [[nodiscard]] bool fill_group(std::vector<ReplayGroup>& groups, std::size_t which,
                               std::span<const std::uint8_t> passed, ReplayShape shape);
 

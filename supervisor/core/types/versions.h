@@ -74,8 +74,8 @@ struct Versions {
 
   [[nodiscard]] bool is_changing() const { return next != present; }
   // The version to roll back to from the present one: the newest older version that has made
-  // progress. If there is none, and unless `proven_only`: the newest older version that was not
-  // replaced, did not fail and was not given up.
+  // progress. Without such a version, and unless `proven_only`: the newest older version that was
+  // not replaced, did not fail and was not given up.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
   // False when the request changes nothing, or names an impossible version. `at`: when it came.
   bool take(const UpdateRequested& asked, base::Nanos at);

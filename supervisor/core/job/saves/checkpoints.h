@@ -25,7 +25,8 @@ class Checkpoints {
   // enough, as the wrong numbers are in the checkpoint already. Otherwise it takes
   // Policy::poison_after failures.
   [[nodiscard]] bool blames(const Outage& outage) const;
-  // Counts the outage against the checkpoint, and orders to set the checkpoint aside if blames().
+  // Counts the outage against the checkpoint if the checkpoint may be the cause, and orders to set
+  // it aside if blames().
   // The next attempt waits in kBackoff for the answer.
   void judge(const Outage& outage);
   [[nodiscard]] bool is_demoting() const { return resume_.is_demoting(); }

@@ -46,7 +46,7 @@ class Copies {
   void repeat_saves();  // gives the open orders again
   // Takes the answer to a SaveHeldCopies order. False: no order waits for it.
   bool take_saved(const Event& event);
-  // A save that was not finished in time is over. False: known already.
+  // An agent's save, which went on after its attempt, is over. False: no such save is known.
   bool note_save_over(const Event& event) { return map_.take(body<SavingOver>(event), event.node); }
   void give_up_on(base::NodeId keeper);  // the keeper is lost, too
   void end_saving();  // answers that are still open are not awaited any more

@@ -83,7 +83,7 @@ struct CopyMap {
   std::uint64_t asked = 0, solved = 0;  // digests of the newest question and of the newest answer
   std::vector<std::uint32_t>
       keepers;  // by place: the place of its keeper; empty: no copies are kept
-  std::string text;  // how keepers and owners are related, or why there are none
+  std::string text;  // how keepers and owners are related, or why there are no keepers
   bool is_said = true;  // the map was reported, or no map is known yet
   bool is_relaxed = false;  // some keepers may fail together with their owner (BackupSolved)
   bool is_placed = false;  // agents were sent a map in this run

@@ -30,7 +30,7 @@ struct CopyFacts {
 [[nodiscard]] std::vector<CopyHolder> copy_holders(const CopyFacts& job);
 // Whether the agent is connected, and is still the one that has the copies.
 [[nodiscard]] bool is_there(const CopyFacts& job, const CopyHolder& holder);
-// An order for every node of the group, in their order, then for other nodes from which copies are
+// An order for each node of the group, by place, then for other nodes from which copies are
 // fetched.
 [[nodiscard]] std::vector<PlaceCopies> copy_orders(const CopyFacts& job);
 // Ranks whose copies a keeper must save: their node is lost, or takes no part any more and is not

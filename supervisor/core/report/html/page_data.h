@@ -185,7 +185,7 @@ struct PageIncident {
   std::vector<PagePhase> phases;
   std::vector<PageStack> stacks;
   std::vector<PageDiagnosis> diagnoses;
-  bool is_cut = false;  // some of its texts are left out
+  bool is_cut = false;  // some of its texts are shortened or left out
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

@@ -61,7 +61,7 @@ struct PhaseCost {
                                                  const std::vector<JournalEntry>& entries);
 
 // "agent 0.41 s, at most 0.90 s (n3); processes 3.10 ms": medians and maxima of the costs of this
-// kind; empty if there are none.
+// kind; empty without such costs.
 [[nodiscard]] std::string cost_words(const std::vector<PhaseCost>& costs, StartKind of);
 
 }  // namespace robustrun::supervisor

@@ -72,10 +72,10 @@ struct StageCost {
                                                  const std::vector<JournalEntry>& entries);
 
 // "connect 0.41 s, at most 0.90 s (n3); imports 2.10 s, at most 5.30 s (n2, rank 1)": medians and
-// maxima of the costs of this kind; empty if there are none.
+// maxima of the costs of this kind; empty without such costs.
 [[nodiscard]] std::string stage_words(const std::vector<StageCost>& costs, StartKind of);
-// "imports on n2, rank 1: 5.30 s, 3.20 s over the median", and lines about stages that were not
-// finished after 30 s.
+// "imports on n2, rank 1: 5.30 s, 3.20 s over the median", and a line for each stage that a node
+// had not finished after 30 s.
 [[nodiscard]] std::vector<std::string> straggler_words(const std::vector<StageCost>& costs);
 
 }  // namespace robustrun::supervisor
