@@ -25,7 +25,7 @@ class PaceLooks {
   // at most once in kPaceLookLater, in large jobs less often.
   void hasten(base::Nanos now);
   void begin(base::Nanos now);
-  // Ends the look; null: it had no result. True if it confirms the finding of the last look.
+  // Ends the look; null: it had no result. True if it confirms the finding of the look before.
   bool take(const tracer::Verdict* verdict, base::Nanos now);
 
  private:
