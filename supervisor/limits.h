@@ -76,13 +76,13 @@ inline constexpr std::chrono::seconds kJobEndReserve{5};  // for what follows th
 inline constexpr std::chrono::seconds kJobEndGraceMin{5};  // least time that workers get to save
 // How long a save that is due waits for the scheduler's answer whether the end has been moved.
 inline constexpr std::chrono::seconds kJobEndPatience{6};
-inline constexpr std::chrono::minutes kJobEndAnnounced{10};  // how long before the save it is told
+inline constexpr std::chrono::minutes kJobEndAnnounced{10};  // the save is announced so long before
 inline constexpr std::chrono::seconds kJobEndMoved{30};  // a smaller change of the end is not told
 inline constexpr std::chrono::hours kJobEndMax{24 * 366 * 10};  // a later end is a wrong answer
 // driver/replacements.h: how long nodes are missing before a job is queued.
 inline constexpr std::chrono::seconds kReplacePatience{10};
 inline constexpr std::chrono::seconds kReplaceLook{5};  // the longest time between two checks
-// From a job's start until its agent must have joined; how long its node may be without work.
+// From a job's start until its agent must have joined. Also how long its node may be without work.
 inline constexpr std::chrono::seconds kReplaceJoinMax{120};
 // The wait after a refusal doubles from the first to the maximum.
 inline constexpr std::chrono::minutes kReplaceAgainFirst{1};
@@ -103,7 +103,7 @@ inline constexpr std::size_t kShownWordBytes = 24;
 inline constexpr std::size_t kInjectionsMax = 64;  // faults that wait for a node's answer at a time
 inline constexpr std::size_t kNodeNameBytesMax = 255;
 inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};  // a fault's delay or duration
-// How long an injection waits for the node's answer; the command waits longer for its own.
+// How long an injection waits for the node's answer, and a command for the supervisor's answer.
 inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
 // A status is not older than this, even if the request accepts an older one.
@@ -186,7 +186,7 @@ inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
 inline constexpr std::chrono::seconds kPaceLookFirst{10};
 inline constexpr std::chrono::seconds kPaceLookLater{60};
 inline constexpr std::chrono::seconds kPaceLookAgain{3};  // to the look that must confirm a finding
-// How long looks come sooner after collectives became slower.
+// For so long after collectives became slower, looks come sooner.
 inline constexpr std::chrono::seconds kPaceHaste{12};
 // Otherwise the least time between looks is this times the number of ranks, so that the load does
 // not grow with the job.
@@ -222,8 +222,8 @@ inline constexpr std::chrono::seconds kVagueSaidAfter{30};
 inline constexpr std::chrono::seconds kConvictFinal{5};
 inline constexpr std::chrono::seconds kConvictStopped{15};
 inline constexpr std::chrono::seconds kConvictStill{60};  // as the agent's kSleepLeftMin
-// The last two must also last this many times as long as the longest wait that is known to be
-// harmless (by the operation's history, or as a habit).
+// Hangs of the last two kinds must also last this many times as long as the longest wait that is
+// known to be harmless (by the operation's history, or as a habit).
 inline constexpr int kConvictFactor = 4;
 // Multiplies kConvictStopped and kConvictStill where a hang has ended an attempt before.
 inline constexpr int kConvictAgainFactor = 2;

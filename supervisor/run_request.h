@@ -168,8 +168,8 @@ struct RunRequest {
   // Path of a detached run's console file (console/console_log.h): standard output and error lead
   // there once the run begins. Empty: they remain those of the caller.
   std::string console_log;
-  // The path of the run's directory is written to this descriptor, which is then closed, once other
-  // commands can reach the run; -1: none.
+  // Once other commands can reach the run, the path of its directory is written to this descriptor,
+  // which is then closed; -1: none.
   int announce_fd = -1;
   std::string summary_json;  // path; empty: none
   CiPlan ci;

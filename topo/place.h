@@ -4,8 +4,8 @@
 // Choice and order are one problem: give each place of the job (one node's share of the ranks,
 // network/shape.h) one of the candidates, at the least cost (solve/score.h). Tries to fill the tree
 // with whole groups (the closed form of solve/fill.h), then with bands of groups (solve/bands.h),
-// and for small jobs tries all placements. Every result comes with a lower bound on the cost of any
-// placement (solve/bound.h).
+// and for small jobs tries all placements. The result of place() comes with a lower bound on the
+// cost of any placement (solve/bound.h).
 
 #include <cstdint>
 #include <string>

@@ -43,10 +43,10 @@ class SlurmSide {
 
   // Whether a SIGTERM may be Slurm's.
   [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
-  // A process of the run got SIGTERM. Every agent and the batch script report it, and again at the
-  // end of the grace period. Only the first report counts, unless Slurm denies that it signalled.
-  // If a timed save is still to come (JobEnd), the first warning of the time limit is logged and
-  // has no other effect.
+  // A process of the run got SIGTERM. Every agent and the batch script report each SIGTERM; Slurm
+  // sends another one at the end of the grace period. Only the first report counts, unless Slurm
+  // denies that it signalled. If a timed save is still to come (JobEnd), the first warning of the
+  // time limit is logged and has no other effect.
   void signalled();
   // The run already ends at its time limit. From now on signals and answers of Slurm are ignored,
   // as a second signal would kill workers that save.

@@ -1,7 +1,7 @@
 #pragma once
-// Standby workers on spare nodes: relays to the spares which modules the group's workers import,
-// and remembers which spares have the newest list. This only affects how fast a replacement starts,
-// so it is not journaled: a successor of this supervisor learns it again.
+// Standby workers on spare nodes: relays to the spares the list of modules that the group's workers
+// import, and remembers which spares have the newest list. The list only affects how fast a
+// replacement starts, so it is not journaled: a successor of this supervisor learns it again.
 //
 // Owned by WorkerOrders, on the driver's loop.
 

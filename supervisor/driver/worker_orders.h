@@ -19,7 +19,7 @@ class WorkerOrders {
  public:
   struct Hands {
     // Called before the first start order of an attempt. `began`: no worker of the attempt started
-    // earlier.
+    // before this time.
     std::function<void(const StartWorkers&, base::Nanos began)> on_attempt;
     // The node's workers cannot be started, and the agent got no order.
     std::function<void(WorkerStartFailed, base::NodeId)> on_failed;

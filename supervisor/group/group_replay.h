@@ -4,8 +4,8 @@
 //
 // All groups begin at once, each with a port that its first node found. A group is over when all
 // its nodes have answered, at the deadline, or Plan::others after a node has failed, as the other
-// nodes may only wait for that one; remaining processes are killed then. A group that loses an
-// agent before its answer counts as untested. Used on the driver's loop.
+// nodes may only wait for that one; remaining processes are killed then. A group counts as
+// untested if it loses an agent that has not answered. Used on the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

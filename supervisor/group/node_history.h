@@ -26,7 +26,7 @@ struct NodeHistory {
   std::vector<NodeNote> notes;  // of all runs, in no particular order, without forgotten ones
   std::uint64_t skipped_lines = 0;  // lines that are not notes
   std::vector<std::string> unread;  // files that could not be read, with the cause
-  std::map<std::string, base::Nanos> forgotten{};  // by host: notes until then do not count
+  std::map<std::string, base::Nanos> forgotten{};  // by host: notes up to this time do not count
 };
 
 // Reads the newest kHistoryFilesMax files. A file goes to `unread` if it is longer than

@@ -12,7 +12,7 @@ namespace robustrun::supervisor {
 inline constexpr std::size_t kHttpConnectionsMax = 16;
 inline constexpr std::size_t kHttpHeaderBytesMax = std::size_t{8} << 10;
 inline constexpr std::chrono::seconds kHttpRequestMax{5};
-// A page is rendered again after this time, however often it is requested.
+// A page is rendered again only after this time, however often it is requested.
 inline constexpr std::chrono::milliseconds kMetricsFreshFor{500};
 inline constexpr std::chrono::seconds kMetricsFileInterval{15};
 
@@ -21,7 +21,7 @@ inline constexpr std::size_t kEventsQueueBytesMax = std::size_t{4} << 20;  // mo
 inline constexpr std::chrono::seconds kEventsStallMax{5};
 inline constexpr std::chrono::seconds kEventsRetryAfter{1};
 
-// The command of --on-incident: one at a time.
+// The command of --on-incident, and that of --on-bad-node.
 inline constexpr std::chrono::seconds kHookTimeMax{30};
 inline constexpr std::size_t kHookQueueMax = 16;
 inline constexpr std::size_t kHookLinesShown = 20;

@@ -12,7 +12,7 @@ enum class NoticeKind : std::uint8_t {
   kStarted,
   kIncident,
   kRecovered,
-  kStalled,   // no step for --notify-stalled
+  kStalled,   // no step for the time of --notify-stalled
   kGaveUp,
   kFinished,
 };

@@ -3,9 +3,9 @@
 //
 // At most kNoticesWaitingMax notices wait. One more drops the second one, as the first may be on
 // its way; the next notice tells how many were dropped. At most kNoticeBurst notices go out within
-// kNoticeWindow. When the run has ended or is given up, that notice ends this limit. A failed
-// notice is tried again after kNoticeRetryFirst, doubled each time up to kNoticeRetryMax, and
-// dropped after kNoticeTriesMax tries. Notices keep their order.
+// kNoticeWindow. A notice that the run has ended or was given up ends this limit. A failed notice
+// is tried again after kNoticeRetryFirst, doubled each time up to kNoticeRetryMax, and dropped
+// after kNoticeTriesMax tries. Notices keep their order.
 
 #include <cstdint>
 #include <deque>

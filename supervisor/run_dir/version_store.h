@@ -60,8 +60,9 @@ void drop_stage(const std::string& run_directory, const std::string& stage);
 [[nodiscard]] VersionContent merged(VersionContent before, const VersionContent& changes,
                                     std::uint32_t number);
 // Turns the folder `stage` into version `number`: its changes are applied to version `before`.
-// Returns the update. kInvalidArgument with a sentence: the folder holds no update, or one that
-// changes nothing. kLimit, kCorrupt, kPermission, kOs.
+// Returns the update. kInvalidArgument with a sentence: `stage` is no folder's name from
+// make_stage(), or the update is not valid or changes nothing. kNotFound: the folder holds no
+// update. kLimit, kCorrupt, kPermission, kOs.
 [[nodiscard]] base::Result<StagedUpdate> adopt_stage(const std::string& run_directory,
                                                      const std::string& stage, std::uint32_t before,
                                                      std::uint32_t number);

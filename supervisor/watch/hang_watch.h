@@ -2,9 +2,9 @@
 // Decides when to look at all workers, and what a verdict about them is worth. Pure; the caller
 // gives the time. Owned by the driver, one for the run.
 //
-// Looks begin when an agent reports that one of its workers waits longer than its history explains,
-// and when a group stops doing steps, or does them more slowly than before (pace_watch.h). A group
-// without steps and collectives is looked at from time to time.
+// Looks begin when an agent reports that one of its workers waits longer than the operation's
+// history explains, and when a group stops doing steps, or does them more slowly than before
+// (pace_watch.h). A group without steps and collectives is looked at from time to time.
 //
 // A suspicion is reported at once, or after kVagueSaidAfter if it names only a phase, or no rank. A
 // conviction ends the attempt. It needs the same verdict in two looks in a row, and one of four:

@@ -32,7 +32,8 @@ class Observation {
   };
   struct Hands {
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Called once, from the loop. The RAS answer is empty if no node was asked, or did not answer.
+    // Called once, from the loop. The RAS answer is empty if no node was asked, or the node did not
+    // answer.
     std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done;
   };
   static std::shared_ptr<Observation> begin(const boost::asio::any_io_executor& executor, Plan plan,

@@ -21,11 +21,11 @@ class PaceLooks {
   // The furthest worker has done `steps` steps, or collectives if steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
   [[nodiscard]] bool is_due(base::Nanos now) const;
-  // Collectives have become slower: the next looks come soon, for kPaceHaste. This begins at most
-  // once in kPaceLookLater, in large jobs less often.
+  // Collectives have become slower: the next looks come soon, for kPaceHaste. Such a period begins
+  // at most once in kPaceLookLater, in large jobs less often.
   void hasten(base::Nanos now);
   void begin(base::Nanos now);
-  // Ends the look; null: it had no result. True if it confirms the finding of the last look.
+  // Ends the look; null: it had no result. True if it confirms the finding of the look before.
   bool take(const tracer::Verdict* verdict, base::Nanos now);
 
  private:

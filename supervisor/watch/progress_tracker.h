@@ -52,8 +52,8 @@ class ProgressTracker {
   [[nodiscard]] std::uint64_t furthest() const;
   // Optimizer steps that the rank has done in this attempt.
   [[nodiscard]] std::uint64_t steps_of(base::Rank rank) const;
-  // The number of the rank's last step: from the script, or without that from the state of its
-  // optimizer, which counts across attempts; nullopt: unknown.
+  // The number of the rank's last step: from the script or, if the script gives none, from the
+  // state of its optimizer, which counts across attempts; nullopt: unknown.
   [[nodiscard]] std::optional<std::int64_t> step_of(base::Rank rank) const;
 
  private:

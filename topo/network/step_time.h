@@ -18,7 +18,7 @@ namespace robustrun::topo {
 // time is known. Arnold (arXiv 2509.15940, section 1) has 30 to 50 %; this is the middle.
 constexpr double kCommunicationShare = 0.4;
 
-// Seconds per step; 0: unknown. `nodes`: by place.
+// Seconds per step; 0: unknown, or no group crosses switches. `nodes`: by place.
 double step_seconds(const Cluster& cluster, const Shape& shape, const Traffic& traffic,
                     std::span<const NodeIndex> nodes);
 

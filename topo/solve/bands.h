@@ -1,7 +1,7 @@
 #pragma once
 // Fillings that keep neither rows nor columns whole. Internal to topo/.
 //
-// This may be best if a job needs many switches, and both rows and columns have weight. The matrix
+// They may be best if a job needs many switches, and both rows and columns have weight. The matrix
 // (blocks.h) is cut into bands of rows, and each band into strips of columns, one switch per strip.
 // With s switches per band, a row touches s switches, and a column touches one per band. A band of
 // h rows fits if the sum of floor(c / h) over its switches is at least the number of columns, where

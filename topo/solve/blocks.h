@@ -4,7 +4,7 @@
 // Two places are in one block if a chain of groups of these families connects them. If tp groups
 // are within nodes, the blocks of {pp} are the rows of Arnold's communication matrix (arXiv
 // 2509.15940), and those of {dp} its columns. If tp groups span two nodes, the blocks of {pp, tp}
-// are pairs of rows. If each block is below one switch, its families have a spread of 0.
+// are pairs of rows. If each block is below one switch, these families have a spread of 0.
 
 #include <cstdint>
 #include <vector>

@@ -20,9 +20,9 @@ namespace robustrun::topo {
 Assignment fill_strips(const LevelProblem& problem, std::uint32_t across, std::uint32_t along,
                        std::uint32_t strips);
 
-// One strip per slot at which pipeline stages begin. Empty if there is no such division: for
-// example, if all stages begin at the same slot, if nodes differ in size, or if the shape is only a
-// part of a job.
+// One strip per slot at which pipeline stages begin. Empty if the places cannot be divided
+// in this way: for example, if all stages begin at the same slot, if nodes differ in size, or if
+// the shape is only a part of a job.
 Assignment fill_phases(const LevelProblem& problem);
 
 }  // namespace robustrun::topo

@@ -42,7 +42,7 @@ struct Replacement {
   // Costs of the former and of the new placement. Both are 0 with kNever, and if a place stays
   // vacant. `before` is also 0 if a place was never held.
   Cost before, after;
-  std::string why;  // the choice and its reason in one sentence
+  std::string why;  // the choice and its reason in one sentence; empty: no node moves
 };
 
 // `problem.former`: by place, its former node, lost nodes included; kNoNode: the place was never

@@ -51,7 +51,7 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 
 // Adds the ranks `ats` to the culprits of `verdict`, their nodes to its nodes, and to its sentence:
 // "; rank 2 (node0, local 2) has stopped calling". Leaves out ranks that `verdict` already names.
-// If any are added, the confidence becomes kInferred. The two texts are the predicate's singular
+// If ranks are added, the confidence becomes kInferred. The two texts are the predicate's singular
 // and plural.
 void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
                   std::string_view what_several_do, Verdict& verdict);
@@ -80,7 +80,8 @@ void add_left_behind(const Case& facts, Verdict& verdict);
 // than half of the ranks.
 [[nodiscard]] std::string outliers_text(const Case& facts);
 // The dead ranks (stopped ones if `guilt` is kStopped) that may be an unseen member for which other
-// ranks wait, because they are missing from its communicator or have no record at all.
+// ranks wait: a communicator in which they wait lacks a member that the rank may be, or the rank
+// has no record at all.
 [[nodiscard]] std::vector<Blame> unplaced(const Case& facts, Guilt guilt);
 // The members of `comm` whose progress is unknown, ascending.
 [[nodiscard]] std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm);

@@ -39,7 +39,7 @@ inline constexpr base::Nanos kFlowStill = std::chrono::seconds(2);
 
 // Slowness.
 inline constexpr std::size_t kTimingsLeast = 5;  // operations timed by all members
-inline constexpr std::size_t kEdgesLeast = 4;  // of one kind
+inline constexpr std::size_t kEdgesLeast = 4;  // within nodes, or between nodes
 inline constexpr double kDeviations = 5;  // median absolute deviations
 inline constexpr double kLeastShareLost = 0.5;  // of the median duration
 inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
@@ -58,12 +58,12 @@ inline constexpr base::Nanos kLeastOwnLost = std::chrono::microseconds(50);
 inline constexpr std::size_t kTagsAlikeLeast = 8;
 
 // Slow links by TCP throughput.
-inline constexpr std::size_t kTcpLinksLeast = 3;  // of one kind
+inline constexpr std::size_t kTcpLinksLeast = 3;  // within nodes, or between nodes
 inline constexpr double kSlowTcpFactor = 4;  // times slower than the upper quartile of the links
 inline constexpr double kTcpBusyShare =
     0.3;  // a link matters if it has data in flight for this part of the time
 inline constexpr std::uint64_t kTcpBytesLeast = 1U << 16U;  // between two looks
-inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // at 250 Hz
+inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // of a kernel with 250 Hz
 
 // A rank that repeatedly arrives last, where kernels cannot be timed.
 inline constexpr std::size_t kLateMembersLeast = 3;  // of a communicator over several machines
@@ -75,14 +75,14 @@ inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
 inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
-// In this part (1/10) of the operations, the machine's earliest rank is taken to be in time: those
-// in which it seems least late. The greatest lateness among these is the error of the machine's
+// In the tenth of the operations in which a machine's earliest rank seems least late, this rank is
+// taken to be in time. Its greatest lateness in these operations is the error of the machine's
 // clock.
 inline constexpr std::size_t kLateBestPart = 10;
 inline constexpr int kLateRounds = 4;  // how often this error is computed and removed
 // The least shares for a verdict about a rank. "Late": an operation to which it came too late.
 inline constexpr double kLateOfAlike = 0.3;  // late ones, of all with the same signatures
-inline constexpr double kLateShare = 0.8;  // late ones, of those to which any rank came too late
+inline constexpr double kLateShare = 0.8;  // late ones, of those to which some rank came too late
 inline constexpr double kLateTimeShare = 0.1;  // time lost in late ones, of the whole time
 
 // A worker is moving if it used more than this part of one CPU while it was watched.

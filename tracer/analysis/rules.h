@@ -73,8 +73,8 @@ struct Absent {
 // Members without a record that are missing from operations that all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // First, the members that are the only candidate for some operation. Then one by one: of the
-  // operations without a listed candidate, the member that is a candidate for most. Ends at a tie.
+  // First, the members that are the only candidate for some operation. Then, one by one, the member
+  // that is a candidate for most of the operations without a listed candidate. Ends at a tie.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and members that cannot be told apart
 };

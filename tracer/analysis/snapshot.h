@@ -177,7 +177,7 @@ struct RankSnapshot {
   std::optional<base::Nanos> proxy_still;
   std::vector<Membership> comms;
   // Its process gave an empty answer or wrote an empty dump, although other ranks had entries. It
-  // may have been unable to record any. Set even if counters show pending operations.
+  // may have been unable to record entries. Set even if counters show pending operations.
   bool silent = false;
   // At rest: its host thread has stopped calling operations, although none blocks it.
   bool halted = false;
