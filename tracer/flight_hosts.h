@@ -41,7 +41,8 @@ class HostsAtRest {
     bool is_deeper = false;  // the recorder has overwritten calls that may be unfinished
     std::vector<std::uint64_t> passed;  // places where it went on, its last call unfinished
     std::map<std::uint64_t, std::uint64_t> open;  // communicator → first unfinished collective
-    std::map<std::string, std::uint64_t> entered;  // kind of group → newest collective
+    // description of a group, or its name if it has none → newest collective
+    std::map<std::string, std::uint64_t> entered;
   };
   [[nodiscard]] bool is_behind(const Host& host) const;
   [[nodiscard]] bool is_at_end(const Host& host) const;

@@ -48,12 +48,12 @@ struct RestingJob {
 // included if it is certain that it has none. For a hooked back end only groups that the
 // dump lists are included, because `known` has the groups of all back ends.
 //
-// `resting` changes three things. With RestingJob::tells_starts, an NCCL operation without a start
-// counts as kQueued. Otherwise the dump does not show which operation the GPU has reached. So an
-// NCCL operation counts as kQueued if it was called after an unfinished operation of a group that
-// is not in `beside`, because a GPU runs these one after the other. And a group's first unfinished
-// operation is listed even if it has left the ring, with only its number and a lower bound of its
-// age.
+// `resting` changes three things. If RestingJob::tells_starts is set, an NCCL operation without a
+// start counts as kQueued. Otherwise the dump does not show which operation the GPU has reached. So
+// an NCCL operation counts as kQueued if it was called after an unfinished operation of a group
+// that is not in `beside`, because a GPU runs these one after the other. And a group's first
+// unfinished operation is listed even if it has left the ring, with only its number and a lower
+// bound of its age.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,

@@ -25,7 +25,7 @@ struct RecordedEntry {
   std::string group_name;  // the same on all members
   std::string group_description;
   std::string operation;  // profiling_name: "gloo:all_reduce", "nccl2:send 1->2"
-  std::uint64_t collective = 0;  // collective_seq_id; of a send or receive: the last one before it
+  std::uint64_t collective = 0;  // collective_seq_id; of a send or receive: the last collective's
   std::uint64_t point_to_point = 0;  // p2p_seq_id
   bool is_point_to_point = false;
   std::vector<std::vector<std::int64_t>> input_sizes, output_sizes;
@@ -52,8 +52,8 @@ struct GroupStatus {  // ordinals; -1: none
 struct FlightRecording {
   std::string version;
   std::string library;  // version of NCCL or a similar library; empty: the process uses none
-  // The back end of the first entry, to which the recorder belongs: "gloo", "nccl", "nccl2". Empty
-  // if there are no entries.
+  // The back end that the recorder belongs to, as the first entry names it: "gloo", "nccl",
+  // "nccl2". Empty if there are no entries.
   std::string back_end;
   bool complete = false;  // no entry was overwritten or left out
   std::vector<RecordedGroup> groups;

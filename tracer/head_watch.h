@@ -26,7 +26,7 @@ class HeadWatch {
     std::uint64_t entered = 0;  // ordinals, as in Membership
     std::uint64_t done = 0;
     // The head's age by the clock of its source, which may jump. Used only when the head is first
-    // seen, and limited to the time since the previous look, if any. None: the head has begun now.
+    // seen, and cut to the time since the previous look. None: the head has begun now.
     std::optional<base::Nanos> head_age{};
     bool has_stepped = false;  // the worker has completed its first training step
   };

@@ -54,8 +54,8 @@ struct Whereabouts {
 // place_text() and the reason: "load_batch (train.py:87), data loader"; empty if both are unknown.
 [[nodiscard]] std::string describe(const Whereabouts& where);
 
-// Whether the main thread is busy outside any operation, so that it has to finish this before it
-// enters an operation, whatever is pending.
+// Whether the main thread is busy with something outside any operation. It enters no operation
+// before this has ended, whatever is pending.
 [[nodiscard]] bool is_elsewhere(Reason reason);
 // Whether the script itself keeps the main thread, and not a device, the network or storage.
 [[nodiscard]] bool is_in_script(Reason reason);

@@ -1,7 +1,7 @@
 #pragma once
 // Finds stuck links: data has left one rank and does not arrive at another rank that is ready for
-// it. Uses the flows of an operation that all seen members have entered or, without flows (gloo),
-// TCP.
+// it. Uses flows that stand still, of an operation that all seen members have entered. If it finds
+// no such flows (gloo has none), uses TCP's counters.
 
 #include <optional>
 #include <string>

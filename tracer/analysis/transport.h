@@ -62,8 +62,9 @@ class Transport {
   bool is_complete_ = true;
 };
 
-// The flows for the longest wait in an operation that all seen members have entered, if none of
-// these flows has moved for kFlowStill; otherwise for the next such wait. nullopt: there is none.
+// Looks through the waits in operations that all seen members have entered, longest first. Returns
+// the unfinished flows of the first communicator in which none of them has moved for kFlowStill.
+// nullopt: no communicator has such flows.
 [[nodiscard]] std::optional<Transport> stuck_transport(const Case& facts);
 // Sends whose data has left and not arrived, although the receiver is ready for it or was not seen.
 [[nodiscard]] std::vector<FlowAt> stuck_sends(const Transport& transport);

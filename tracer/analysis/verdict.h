@@ -91,7 +91,7 @@ struct Verdict {
   // if these wait for each other in calls that cannot match. Empty: a device, the network or
   // storage may be the cause.
   std::string script_line;
-  bool by_stacks = false;  // based on stacks only, so it may be true only for a moment
+  bool by_stacks = false;  // based on stacks only: the verdict may hold only for a moment
   // All other ranks wait for one rank that only sleeps, or waits for a lock, in a line of the
   // script.
   bool is_still = false;

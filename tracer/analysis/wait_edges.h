@@ -28,9 +28,9 @@ struct WaitEdges {
   std::vector<std::vector<base::Nanos>> member_waited;  // the same by communicator and member
   std::vector<bool> inside;  // by rank: it has an unfinished operation
   std::vector<bool> waits_itself;  // by rank: it has a row in `waits`
-  // By rank, at rest: an operation that is pending on this rank, and that needs this rank, is
-  // finished on others. The rank then waits for no rank, whatever else is pending: its GPU or its
-  // record is stuck.
+  // By rank, only if the fleet is at rest: an operation that is pending on this rank, and that
+  // needs this rank, is finished on others. The rank then waits for no rank, whatever else is
+  // pending: its GPU or its record is stuck.
   std::vector<bool> behind;
   std::vector<Blame> behind_blames;  // sorted by rank
   std::vector<std::uint64_t> head;  // by communicator: earliest collective that a rank is inside
@@ -43,7 +43,7 @@ struct WaitEdges {
 // finished.
 [[nodiscard]] bool is_behind(const FleetView& view, const Communicator& comm, const Member& member);
 
-// Whether the rank is dead or stopped. It will not go on, so ranks wait for it wherever it is.
+// Whether the rank is dead or stopped.
 [[nodiscard]] bool is_out(const FleetView& view, std::uint32_t at);
 
 // The node of the communicator's unseen members.

@@ -150,7 +150,7 @@ struct P2p4 {
   int peer;
   std::uint8_t channels;
 };
-// Each version lists all members, because offsetof() does not check a base class.
+// Each version lists all members, because offsetof() need not work with a base class.
 // jscpd:ignore-start
 struct Coll5 {
   std::uint64_t sequence;

@@ -59,7 +59,8 @@ struct TableOf<abi::Event7> {
 // Loads the other plugin at the first call, which may block. `own`: our table of this version. If
 // the other plugin is a copy of ours, it is not used, because both would write the same record.
 void load_behind(int version, const void* own);
-// The other plugin's function table of this version; null: there is none. Costs one atomic load.
+// The other plugin's function table of this version; null: it has no such table. Costs one atomic
+// load.
 [[nodiscard]] const void* behind(int version);
 
 // Where the other plugin may write its activation mask at any time: a word of ours, which mask.h

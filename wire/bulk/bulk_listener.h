@@ -4,9 +4,9 @@
 // A connection is pending until its peer has shown the certificate of a node of the run and has
 // sent its request. It is then handed over with its stream, which blocks and is meant for another
 // thread. All other connections are closed without an answer, at the latest after
-// kBulkPendingTimeMax, or after kSlotPatience if others wait. At most kBulkPendingMax are pending;
-// further ones wait in the kernel. To be used on the loop of its executor, which also calls
-// `on_connection`.
+// kBulkPendingTimeMax; if others wait, already after kSlotPatience. At most kBulkPendingMax are
+// pending; further ones wait in the kernel. To be used on the loop of its executor, which also
+// calls `on_connection`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

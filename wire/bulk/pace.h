@@ -1,6 +1,6 @@
 #pragma once
-// A bandwidth limit for bulk data: a token bucket. After a pause, what the limit allows in the time
-// kBulkBurst may be sent at once. Pure; one thread.
+// A bandwidth limit for bulk data: a token bucket. After a pause, as many bytes may be sent at once
+// as the limit allows in the time kBulkBurst. Pure; one thread.
 
 #include <algorithm>
 #include <cstdint>

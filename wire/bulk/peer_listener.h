@@ -3,9 +3,9 @@
 //
 // A connection is pending until its peer has proved that it belongs to the check. If the peer only
 // tests reachability, the connection is then closed; if the peer wants to exchange data, it is
-// handed over. A peer without a proof is disconnected, at the latest after kPeerPendingTimeMax, or
-// after kSlotPatience if others wait. At most kPeerPendingMax are pending; further ones wait in the
-// kernel. To be used on the loop of its executor, which also calls `on_exchange`.
+// handed over. A peer without a proof is disconnected, at the latest after kPeerPendingTimeMax; if
+// others wait, already after kSlotPatience. At most kPeerPendingMax are pending; further ones wait
+// in the kernel. To be used on the loop of its executor, which also calls `on_exchange`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

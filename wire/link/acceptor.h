@@ -22,8 +22,8 @@ class Acceptor {
  public:
   using OnConnection = std::function<void(base::Fd)>;  // non-blocking, CLOEXEC
   // Listens on every interface, on a free port, which port() returns. Pauses when descriptors or
-  // memory run out (base/io/accept_loop.h). Destroying it closes the port; no connection is handed
-  // over any more.
+  // memory run out (base/io/accept_loop.h). Destroying the Acceptor closes the port; no connection
+  // is handed over any more.
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
   [[nodiscard]] std::uint16_t port() const { return port_; }

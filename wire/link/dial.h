@@ -28,7 +28,7 @@ class Dial {
   };
   using Done = std::function<void(base::Result<Reached>)>;
 
-  // kPermission: one side rejects the other's certificate; it is of another run. Any other code,
+  // kPermission: one side rejects the other's certificate as one of another run. Any other code,
   // such as kTimeout: no supervisor was reached.
   static std::shared_ptr<Dial> start(boost::asio::any_io_executor executor,
                                      const std::string& endpoint,

@@ -49,7 +49,7 @@ class Dialer {
 
   // `self`: the agent's own data for Enrol (host, slots, node_rank, pid, command_digest; the rest
   // is filled in). Both sides prove that they know the credential's token. Without a token they
-  // prove by `munge` that they belong to the same user. Without both, they prove nothing
+  // prove by `munge` that they belong to the same user. With neither, they prove nothing
   // (--insecure-rdzv).
   static std::unique_ptr<Dialer> make(boost::asio::any_io_executor executor, Credential credential,
                                       Enrol self, MungeProofs munge = {}, DialerLimits limits = {});

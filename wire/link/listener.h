@@ -6,8 +6,8 @@
 // ends. An agent with a certificate of this run's CA sends Hello, and on_agent gets the agent's
 // name and channel; the name comes from the certificate, never from a message. A peer with a
 // supervisor's certificate sends StopRun. Anything else (no TLS, another CA, garbage, an oversized
-// or late first message) ends that one connection and is counted, unless call() opened the
-// connection and the agent closed it.
+// or late first message) ends that one connection and is counted. Of connections that call()
+// opened, only refused and late ones are counted.
 //
 // At most kHandshakesMax connections are pending; further ones wait (wire/net/bounded_listener.h).
 // While others wait, silent connections are closed, those without a TLS hello first. Connections

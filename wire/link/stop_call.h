@@ -13,8 +13,8 @@
 namespace robustrun::wire {
 
 // Tries `endpoints` (numeric, with a port) in order until a supervisor confirms the order.
-// kPermission: another program answered, or the supervisor refused; no further endpoint is tried.
-// Any other error: no supervisor answered.
+// kPermission: another TLS server answered, or the supervisor refused; no further endpoint is
+// tried. Any other error: no supervisor answered.
 [[nodiscard]] base::Status call_to_stop(const Authority& authority,
                                         const std::vector<std::string>& endpoints,
                                         const StopRun& order);

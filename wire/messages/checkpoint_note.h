@@ -33,7 +33,7 @@ struct CheckpointNote {
   std::vector<std::string> directories{};
   std::string source{};  // of a load: "disk", "memory", "peer", "parity"; else empty
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // of all `count` events
   base::Nanos blocking{};  // time that the script waited, in all `count` events
   base::Nanos blocking_median{}, blocking_most{};  // over the newest kBlockingSamplesMax events
   base::Nanos total{};  // duration of the newest event

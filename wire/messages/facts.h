@@ -25,7 +25,7 @@ namespace robustrun::wire {
 // The node leaves the run soon: because its allocation ends (Slurm: preemption, time limit,
 // scancel), or because its agent got a signal. After a signal the agent exits once its workers have
 // been stopped (StopWorkers). Sent again on every new connection; may also come more than once on
-// one.
+// the same connection.
 struct NodeEnding {
   std::string why;
   // the signal that ends the agent; 0: the allocation ends, and the agent continues
@@ -204,7 +204,7 @@ struct CopyRoute {
 
 // The answer to SaveHeldCopies.
 struct HeldCopiesSaved {
-  base::Attempt made_in;  // the attempt whose workers made the copies, from the order
+  base::Attempt made_in;  // SaveHeldCopies::attempt
   std::uint64_t order = 0;
   std::uint32_t saved = 0;  // copies that this order saved to disk
   std::vector<std::string> errors;  // for the log

@@ -67,7 +67,7 @@ struct Inject {
   }
 };
 
-// Agent to supervisor. If the fault would prevent sending it, it is sent before the fault.
+// Agent to supervisor; sent before the fault if the fault would prevent the sending.
 struct Injected {
   std::uint64_t id = 0;
   std::int32_t pid = 0;     // process that was hit; 0: none

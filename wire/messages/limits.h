@@ -76,7 +76,7 @@ inline constexpr int kKeepaliveIntervalS = 5;
 inline constexpr std::size_t kHealthSubjectBytesMax = 128;
 inline constexpr std::size_t kHealthLineBytesMax = 512;
 
-// A worker's reports about checkpoints; its agent refuses longer ones.
+// Bounds of a worker's reports about checkpoints; its agent refuses reports that exceed them.
 inline constexpr std::size_t kCheckpointTokenBytesMax = 64;
 inline constexpr std::size_t kCheckpointSourceBytesMax = 32;
 inline constexpr std::size_t kCheckpointPathBytesMax = 4096;

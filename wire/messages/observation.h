@@ -96,8 +96,8 @@ struct BandwidthReport {
 };
 
 // Agent to supervisor: a worker waits in an operation longer than the operation's history explains.
-// Sent once when the wait becomes too long, and once more, with `over`, if the operation finishes
-// after all.
+// Sent once when the wait becomes too long, and once more, with `over` set, if the operation
+// finishes after all.
 struct Overdue {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -119,8 +119,8 @@ struct Overdue {
 };
 
 // Supervisor to agent: report what your workers are doing. The agent answers within `within`, by
-// one Observed per worker of the attempt. With `evidence`, the answers include what can be seen
-// from outside the workers.
+// one Observed per worker of the attempt. If `evidence` is set, the answers include what can be
+// seen from outside the workers.
 struct Observe {
   std::uint64_t number = 0;
   base::Attempt attempt;

@@ -100,8 +100,8 @@ struct StartWorkers {
   // Restarts so far that count against --max-restarts, so without membership changes and
   // infrastructure faults. None: the supervisor's version does not send it.
   std::optional<std::uint32_t> restarts{};
-  // Only for the node of rank 0: the addresses of the other nodes, whose ranks may use rank 0's
-  // store. Empty: there are no other nodes, some address is unknown, or there are more than
+  // Only for the node of rank 0: the addresses of all nodes that have joined, which may use rank
+  // 0's store. Empty: no other node has ranks, some address is unknown, or there are more than
   // kStoreClientsMax.
   std::vector<std::string> store_clients{};
   // Attempts of two supervisors may have the same number; those of the later supervisor are newer.
@@ -132,8 +132,8 @@ struct StartWorkers {
 };
 
 // Signals the process group of every living worker, and after `grace` sends SIGKILL to the worker's
-// whole process tree. Answered by WorkersGone. A repeated order with a shorter `grace` shortens the
-// wait.
+// whole process tree. Answered by WorkersGone. A repeated order signals again, and its `grace`
+// replaces the previous one.
 struct StopWorkers {
   base::Attempt attempt;
   std::int32_t signal = 15;

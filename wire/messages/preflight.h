@@ -25,7 +25,7 @@ struct CheckNode {
   std::uint64_t check = 0;
   bool full = false;  // finds versions of libraries by importing them, which may take a minute
   std::string address;  // of the data interface, to listen on; empty: do not listen
-  std::string nonce;  // a secret; each peer proves to the other that it knows it
+  std::string nonce;  // a secret; two peers prove to each other that they know it
   bool gpus = false;  // tests the GPUs under load; nothing else may use them meanwhile
   template <class V>
   void fields(V& v) {

@@ -31,7 +31,7 @@ struct NodeStages {
 struct RankStage {
   // The stage under way, or the last stage that is over. None: the rank has not begun.
   std::optional<StageName> stage{};
-  base::Nanos since{};  // the stage's start or, with `is_over`, its end; by the node's clock
+  base::Nanos since{};  // the stage's start or, if `is_over`, its end; by the node's clock
   bool is_over = false;
   bool called_group = false;  // the rank has called init_process_group
   bool operator==(const RankStage&) const = default;
@@ -49,7 +49,7 @@ struct RankStage {
 // every new connection. Only for display; NodeStages follows with the final times.
 struct StageNews {
   base::Attempt attempt;
-  // If it is a stage of workers: that of the rank that is furthest behind. None: the start is over,
+  // A stage of workers is the stage of the rank that is furthest behind. None: the start is over,
   // or between two stages.
   std::optional<StageName> stage{};
   base::Nanos since{};  // start of `stage`, by the node's clock

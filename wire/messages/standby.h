@@ -11,8 +11,8 @@
 namespace robustrun::wire {
 
 // Agent to supervisor: the modules that the node's workers have imported. Only from the last node
-// of the group, for an attempt whose workers there had a cold start or began with the list of an
-// earlier run.
+// of the group, for an attempt whose workers there had a cold start or began with an earlier run's
+// list of modules.
 struct StandbyModules {
   base::Attempt attempt;
   std::string list;  // format: docs/formats/standby.md; at most kModulesBytesMax

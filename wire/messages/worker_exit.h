@@ -58,7 +58,7 @@ struct WorkerExited {
   std::optional<ErrorFile> error_file;
   std::vector<std::string> stderr_tail;  // last lines, bounded (agent/output/limits.h)
   std::uint64_t dropped_bytes = 0;  // of its output, lost to a full disk or a blocked console
-  // how the script ended, if the exit code is not 0
+  // how far the script had come, if the worker failed; never set in compat mode
   base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;
   template <class V>
   void fields(V& v) {

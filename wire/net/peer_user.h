@@ -9,11 +9,11 @@
 
 namespace robustrun::wire {
 
+inline constexpr uid_t kUnknownUser = static_cast<uid_t>(-1);
 // The user of the process at the other end of `connection` (a connected TCP socket), if it is
 // another user of this machine. kUnknownUser: that process has closed its end. nullopt: the user is
 // our own or root, the other end is outside this process's network namespace, or the kernel does
 // not tell. Asks the kernel by sock_diag(7); takes microseconds.
-inline constexpr uid_t kUnknownUser = static_cast<uid_t>(-1);
 [[nodiscard]] std::optional<uid_t> other_user_at(int connection);
 
 // Makes a handler for a listener that refuses other users: it logs the first one. `purpose`: what
