@@ -102,7 +102,7 @@ TEST_CASE("1,200 machines, dp fastest: no eviction and no rack takes both, unlik
   CHECK(is_one_to_one(backup.keeper));
   CHECK(losses_of(grid, backup.keeper) == Losses{0, 0, 0});
   CHECK_FALSE(backup.is_relaxed());
-  CHECK(backup.how == "another node that shares no pp or dp group, no leaf switch with it");
+  CHECK(backup.how == "another node that shares no pp or dp group and no leaf switch with it");
 }
 
 TEST_CASE("1,200 machines, pp fastest: no eviction and no rack takes both, unlike other rules") {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/core/text.h"
 #include "topo/limits.h"
 #include "topo/solve/matching.h"
 #include "topo/spares/backup_sets.h"
@@ -67,22 +69,26 @@ void match(const BackupSets& sets, const BackupProblem& problem, Backup& backup,
   }
 }
 
-// "no pp or dp group, no rack": the kinds that are avoided, or shared by some pair.
+// "no pp or dp group, no rack and no leaf switch": the kinds that no pair shares.
 std::string avoided_in_words(const BackupSets& sets, const Backup& backup) {
   std::string groups;
-  std::string rest;
+  std::vector<std::string> kinds;
   for (std::size_t i = kTogethers; i-- > 0;) {
     const auto kind = static_cast<Together>(i);
     const std::string& name = sets.name(kind);
     if (name.empty() || backup.shared[i] > 0) continue;
     const bool is_group = kind == Together::kOtherGroup || kind == Together::kLargerGroup;
-    std::string& words = is_group ? groups : rest;
-    if (!words.empty()) words += is_group ? " or " : ", no ";
-    words += name;
+    if (is_group) {
+      groups += (groups.empty() ? "" : " or ") + name;
+    } else {
+      kinds.push_back("no " + name);
+    }
   }
-  if (!groups.empty()) groups = "no " + groups + " group";
-  if (!rest.empty()) rest = (groups.empty() ? "no " : ", no ") + rest;
-  return groups + rest;
+  if (!groups.empty()) kinds.insert(kinds.begin(), "no " + groups + " group");
+  if (kinds.size() < 2) return base::join(kinds, "");
+  const std::string last = std::exchange(kinds.back(), {});
+  kinds.pop_back();
+  return base::join(kinds, ", ") + " and " + last;
 }
 
 std::string in_words(const BackupSets& sets, const Backup& backup) {

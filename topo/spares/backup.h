@@ -49,7 +49,7 @@ struct Backup {
   // By Together: number of nodes that share a set of that kind with their keeper.
   std::vector<std::uint32_t> shared = std::vector<std::uint32_t>(kTogethers, 0);
   bool is_closed_form = false;
-  // "another node that shares no pp or dp group, no rack with it", or why there are no keepers.
+  // "another node that shares no pp or dp group and no rack with it", or why there are no keepers.
   std::string how;
 
   // Whether some node shares a set with its keeper.
