@@ -44,13 +44,28 @@ std::unexpected<base::Error> unknown(const std::string& name, const std::vector<
                                            guess.empty() ? "" : " (did you mean " + guess + "?)"));
 }
 
+// Whether `text` has a comma that is not within the brackets of "node[1,3]".
+bool lists_hosts(std::string_view text) {
+  bool is_inside = false;
+  return std::ranges::any_of(text, [&is_inside](char c) {
+    if (c == '[' || c == ']') is_inside = c == '[';
+    return c == ',' && !is_inside;
+  });
+}
+
 // Adds one piece between two "@".
 base::Status add_piece(std::string_view piece, Chosen& chosen) {
   // The colon after the name; colons of an IPv6 address come before the closing bracket.
   const auto close = piece.rfind(']');
   const auto colon = piece.find(':', close == std::string_view::npos ? 0 : close);
   Slots slots;
-  if (colon != std::string_view::npos) slots = RR_TRY(parse_slots(piece.substr(colon + 1)));
+  if (colon != std::string_view::npos) {
+    if (lists_hosts(piece.substr(0, colon))) {
+      return fail(Errc::kInvalidArgument,
+                  "a comma does not tell whose the slots are; separate the hosts with @");
+    }
+    slots = RR_TRY(parse_slots(piece.substr(colon + 1)));
+  }
   for (const Host& host : RR_TRY(expand_host_list(piece.substr(0, colon)))) {
     if (!chosen.emplace(host.name, slots).second) {
       return fail(Errc::kConflict, fmt::format("{} is named twice", host.name));

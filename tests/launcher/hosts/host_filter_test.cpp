@@ -60,6 +60,9 @@ TEST_CASE("a filter that names unknown hosts or slots is refused") {
   CHECK(including("n4") == "n4 is not among the hosts (did you mean n1?)");
   CHECK(including("elsewhere") == "elsewhere is not among the hosts");
   CHECK(including("n1@n1") == "in 'n1' n1 is named twice");
+  CHECK(including("n1,n2:0") ==
+        "a comma does not tell whose the slots are; separate the hosts with @");
+  CHECK(including("n[1,3]:0") == "n1=1 n3=1 ");
   CHECK(including("n1:x").starts_with("'x' is not a slot"));
   CHECK(including("n1@n2:").starts_with("in 'n2:' '' is not a slot"));
   CHECK(including("n1@") == "in '' at character 1: a host name is missing");
