@@ -15,8 +15,8 @@ namespace robustrun::simulator {
 
 // What a fault means to a supervisor. The values index arrays; kind_name() has the words.
 enum class FaultKind : std::uint8_t {
-  kGpu,          // explicit: a device of the machine fails, its worker ends with an error
-  kMachine,      // explicit: the whole machine is gone
+  kGpu,          // a device of the machine fails, its worker ends with an error
+  kMachine,      // the whole machine is gone
   kHang,         // a worker waits for ever, without an error
   kSlow,         // a machine slows all others down for a while
   kSoftware,     // the job's own error: an exception

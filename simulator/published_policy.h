@@ -1,5 +1,5 @@
 #pragma once
-// Other systems' policies: their published stage times, applied to the same trace
+// Other systems' policies: their published stage times, applied to the same faults as robustrun
 // (published_run.h):
 //
 //   a fault stops training → detect → find the culprit → replace it (or wait for a machine) →
@@ -29,8 +29,8 @@ struct PublishedPolicy {
   // is found the first time.
   Figure<Nanos> hang_again;
   Figure<std::uint32_t> evicted_for_hang;  // machines that a hang evicts
-  // Time until a sound evicted machine is back. It was evicted beside the culprit of a hang, or its
-  // fault has passed.
+  // Time until an evicted machine that is sound is back: one evicted together with the culprit of a
+  // hang, or one whose fault has passed.
   Figure<Nanos> tested{hours(1), Origin::kAssumed, "no source; until such a machine is back"};
   bool replaces_slow = false;  // false: a slow machine stays until it has recovered
   // true: script start and load are added to `replace`; false: `replace` is the whole restart.

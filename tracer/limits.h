@@ -7,12 +7,12 @@
 
 namespace robustrun::tracer {
 
-// Attempts to read a record between two writes of its worker, without pauses.
+// How often a record is read, without pauses, while each read meets a write of its worker.
 inline constexpr int kReadAttemptsMax = 3;
 
-// head_watch: an operation may take kHeadFactor times the longest remembered one, and in any case
-// kHeadMax. The first kHeadsFirst operations, and those before the rank's first step, may in any
-// case take kHeadFirstMax.
+// head_watch: the time allowed for an operation is kHeadFactor times that of the longest remembered
+// one, and at least kHeadMax. For the first kHeadsFirst operations, and before the rank's first
+// step, it is at least kHeadFirstMax.
 inline constexpr std::chrono::seconds kHeadMax{2};
 inline constexpr std::chrono::seconds kHeadFirstMax{10};
 inline constexpr std::uint64_t kHeadsFirst = 3;

@@ -4,8 +4,9 @@
 // measures.
 //
 // Never blocks the loop: steps that may hang run in programs (ask_program.h) or on the pool. Every
-// step has a deadline; facts that are missing by then are reported as unknown. An order with
-// another number replaces the current check. Used on the agent's loop.
+// step has a deadline; facts that are missing by then are reported as unknown. A CheckNode
+// with another number replaces the current check; other orders with another number are ignored.
+// Used on the agent's loop.
 
 #include <memory>
 

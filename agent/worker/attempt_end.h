@@ -38,7 +38,7 @@ class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
   // Sets whether another attempt follows, as the last stop order says. If so, `done` does not wait
   // until copies are saved.
   void set_goes_on(bool goes_on);
-  // Whether saving continues after `done`, for WorkersGone.
+  // For WorkersGone: whether saving continues after `done`.
   [[nodiscard]] bool is_saving() const { return state_.saves; }
   // Whether `saved` is still to be called. An agent that leaves waits for it.
   [[nodiscard]] bool is_waited_for() const { return state_.is_done && state_.waits; }

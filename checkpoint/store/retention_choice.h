@@ -20,10 +20,9 @@ class RetentionChoice {
   // `is_whole`: `one` was read back and found sound.
   //
   // A committed attempt that is not pinned may go if `keep` newer ones are whole and a job may
-  // start from them. Attempts on disks of single machines do not count among the newer ones,
-  // because they are lost with any of the machines; such an attempt may go after the first newer
-  // one that counts. An uncommitted attempt may go if its generation is below `oldest`. A damaged
-  // one stays.
+  // start from them. Newer ones on disks of single machines do not count, because the loss of one
+  // machine loses them. An attempt on such disks may itself go once one newer attempt counts. An
+  // uncommitted attempt may go if its generation is below `oldest`. A damaged one stays.
   [[nodiscard]] bool may_go(const AttemptFacts& one, bool is_whole);
 
  private:

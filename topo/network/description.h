@@ -50,8 +50,8 @@ struct Description {
 // highest switch below it. Switches of one height form a level. Levels without a name are named by
 // height: leaf, minipod, core, site, level5, ... Nodes are in the order in which switches name
 // them, switches in the order of their entries. If a branch lacks a level, a switch is inserted
-// there (a stand-in). A stand-in above a switch has that switch's name; a stand-in above nodes that
-// are directly below a higher switch has the higher switch's name.
+// there (a stand-in). It has the name of the switch below it or, if nodes are below it, of the
+// switch above it.
 base::Result<Cluster> build_cluster(const Description& description);
 
 }  // namespace robustrun::topo

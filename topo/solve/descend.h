@@ -3,8 +3,8 @@
 //
 // On each level: if some switches have enough nodes for all places, try these switches (the
 // smallest first, at most kWholeTriesMax) and take the best. Otherwise divide the places among the
-// switches (level_solver.h), and place each share below its switch. Of a divided group, only its
-// places in the share count there. When no level is left, places take nodes in order.
+// switches (level_solver.h), and place each share below its switch. There, a divided group counts
+// only with its places in the share. When no level is left, places take nodes in order.
 
 #include <cstdint>
 #include <string>
@@ -18,10 +18,9 @@ namespace robustrun::topo {
 
 struct Descent {
   std::vector<NodeIndex> nodes;  // by place
-  // Whether the first division of the places was over all candidates, so that level_bound holds for
-  // every placement. False: only candidates below one switch took part, because that switch has
-  // enough of them, or the places were not divided. The members below describe the first (highest)
-  // division.
+  // True: all candidates took part in the first (highest) division of the places, so level_bound
+  // holds for every placement. False: the places were not divided, or only candidates below one
+  // switch took part, because it has enough of them. The members below describe that division.
   bool divided = false;
   std::uint32_t level = 0;
   std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level

@@ -220,8 +220,8 @@ struct FleetSnapshot {
   std::vector<RankSnapshot> ranks;  // ascending; ranks without any record are left out
   std::vector<RankGroup> layout;  // may be empty
   // The snapshot comes from files, and the job no longer made progress when they were written. Ages
-  // then end with the newest time in the files, and no rank was about to enter an operation. It is
-  // unknown which operation a GPU is inside, unless the recorder saw kernels start.
+  // then last until the newest time in the files, and no rank was about to enter an operation. It
+  // is unknown which operation a GPU is inside, unless the recorder saw kernels start.
   bool at_rest = false;
   template <class V>
   void fields(V& v) {

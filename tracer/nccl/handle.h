@@ -14,7 +14,7 @@ enum class HandleKind : std::uint8_t {
   kNone,
   kContext,   // a communicator; `part`: kOursAlone or 0
   kGroupApi,  // a group of calls
-  kBatch,     // a group of tasks: a running number in all other bits
+  kBatch,     // a group of tasks; all other members together are a running number
   kCall,      // an operation as the user called it
   kTask,      // an operation as it was handed to the device
   kFlow,

@@ -7,9 +7,8 @@
 
 namespace robustrun::supervisor {
 
-// A rank is behind if it has done at least two steps less than the median, and at least as many
-// less as the run does in five seconds. Smaller distances come from reading ranks at different
-// moments.
+// A rank is behind if the median is ahead of it by at least two steps, and by at least as many as
+// the run does in five seconds. Smaller distances come from reading ranks at different moments.
 class StepsBehind {
  public:
   explicit StepsBehind(const RunStatus& status);
