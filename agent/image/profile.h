@@ -18,9 +18,9 @@ namespace robustrun::agent {
 base::Status take_hot_blocks(const std::string& image, const std::string& cache);
 // Copies the cache's profile to IMAGE.hot, readable as this process's umask allows. Replaces a
 // damaged profile and one of another image. Replaces a profile of this image only if `anew` is set
-// and its blocks are different. Errors: IMAGE.hot is not a profile, the cache has no profile, or
-// the folder is not writable. A successful write also removes half-written profiles that a crash
-// left.
+// and its blocks are different. Errors: IMAGE.hot does not begin like a profile, the cache has no
+// profile, or the folder is not writable. A successful write also removes half-written profiles
+// that a crash left.
 base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
 
 // Runs take_hot_blocks() on a thread of `pool`. Calls `then` once, on `executor`: when

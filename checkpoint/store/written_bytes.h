@@ -14,8 +14,8 @@ namespace robustrun::checkpoint {
 
 class WrittenBytes {
  public:
-  // `headers`: one per file. `shards` have their pieces; `sources`: one per shard. All of them must
-  // outlive this object.
+  // `headers`: one per file. `sources`: the bytes of each shard; Shard::pieces says where they lie
+  // in the files. All of them must outlive this object.
   WrittenBytes(std::span<const DataFile> files, std::span<const std::string> headers,
                std::span<const Shard> shards, std::span<const std::string_view> sources);
   // One of the parts written to [offset, offset + bytes) of a file. Between the parts are zeros.

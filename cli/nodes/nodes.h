@@ -31,7 +31,7 @@ using supervisor::RankRange;
 enum class Trust : std::uint8_t {
   kSecret,  // it knows NodesPlan::secret
   kMunge,   // munge proves that its process is of the same user
-  kNone,    // no proof: --insecure-rdzv, or as torchrun
+  kNone,    // no proof: --insecure-rdzv, or compat mode
 };
 
 struct NodesPlan {

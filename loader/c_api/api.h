@@ -91,9 +91,9 @@ typedef struct rr_data_batch {
 } rr_data_batch;
 
 RR_DATA_API const char* rr_data_error(void);
-// For a source that is text, calls `take` for each input file, in their order: `path`, the prefix
-// `tokens` of the data set made of the file, and whether that exists. The texts are valid only
-// until `take` returns.
+// For a source that is text, calls `take` for each input file, in order, with the file's `path`,
+// the prefix `tokens` of the data set made of it, and whether that data set exists. The texts are
+// valid only until `take` returns.
 RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
                                void (*take)(void* context, const char* path, const char* tokens,
                                             int is_prepared),

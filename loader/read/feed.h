@@ -68,8 +68,9 @@ class Feed {
   // After an error, the current step stays current.
   [[nodiscard]] base::Status next_step();
 
-  // The current step. It does not change, and may outlive the feed. This function, segment_ends()
-  // and read() require that next_step() has succeeded since open() or the last seek().
+  // The current step. The object does not change, and may outlive the feed. This function,
+  // segment_ends() and read() require that next_step() has succeeded since open() or the last
+  // seek().
   [[nodiscard]] const std::shared_ptr<const Step>& present() const { return steps_.front(); }
 
   [[nodiscard]] const Spec& spec() const { return inputs_->spec; }
@@ -91,7 +92,7 @@ class Feed {
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
   // The file that is being read at the moment, or of which the feed waits for a piece of text, and
-  // the source's name. The texts are valid as long as this feed or one made by its anew().
+  // the source's name. The texts are valid while this feed or one made by its anew() exists.
   struct Reading {
     const std::string* source = nullptr;
     std::string_view path;
@@ -99,7 +100,7 @@ class Feed {
   };
   // nullopt: no file is being read. Any thread.
   [[nodiscard]] std::optional<Reading> reading() const;
-  // Makes the present wait for a piece of text and all later waits fail. Any thread.
+  // Ends the current wait for a piece of text with an error; later waits fail, too. Any thread.
   void stop_waiting() { wait_->stop(); }
 
  private:

@@ -1,9 +1,10 @@
 #pragma once
 // Finds a good assignment of places to the switches of one level. Internal to topo/.
 //
-// For every set of families, fills the switches with that set's blocks, whole and divided (fill.h).
-// While the cost is above the bound, tries bands and strips (bands.h, strips.h), other orders of
-// the switches, exchanges (improve.h) and, for small jobs, exhaustive search (exact.h).
+// A family is all groups of one kind (shape.h). For every set of families, fills the switches with
+// that set's blocks, whole and divided (fill.h). While the cost is above the bound, tries bands and
+// strips (bands.h, strips.h), other orders of the switches, exchanges (improve.h) and, for small
+// jobs, exhaustive search (exact.h).
 
 #include <string>
 

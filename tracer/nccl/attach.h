@@ -34,8 +34,9 @@ struct Tables {
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
-// The pid of the process that called attach(), even if the record belongs to another process; 0: no
-// record was mapped. Forked children still get their parent's pid.
+// The pid of the process that called attach(); 0: it could not map a record. The pid is set even if
+// the mapped record turned out to belong to another process, so that attach() failed. Forked
+// children still get their parent's pid.
 [[nodiscard]] pid_t own_pid();
 // The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, not a number, or above
 // 0xffffffff.

@@ -17,8 +17,8 @@
 
 namespace robustrun::tracer::nccl {
 
-// The pointer for NCCL: `theirs`, or `ours` if `theirs` is null. `events`: the mask that the other
-// plugin wants.
+// The pointer for NCCL: `theirs`, or `ours` if `theirs` is null. `events`, kept for events_of():
+// the mask that the other plugin wanted when this event, or the task of which it is a part, began.
 [[nodiscard]] void* join(void* theirs, void* ours, std::uint32_t events = 0);
 // Our handle for a pointer from NCCL; null: we have no handle for the event.
 [[nodiscard]] void* ours_of(void* joined);

@@ -1,7 +1,7 @@
 #pragma once
 // Questions and answers about blocks of blobs (docs/formats/bulk.md). A blob is a file of known
 // length, cut into blocks of 128 KiB. Questions and answers travel on a bulk stream after a request
-// of purpose kBlocks. Pure; every byte from a peer passes these parsers before it is used.
+// of purpose kBlocks. Pure; a peer's questions and answers pass these parsers before they are used.
 
 #include <array>
 #include <compare>

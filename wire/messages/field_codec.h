@@ -8,7 +8,7 @@
 // Decoding never throws, never reads past the input, and limits nesting and the number of fields
 // (kNestingMax, kFieldsMax). Integers and enums: varint (negative ones as 64-bit two's complement);
 // double: fixed64; std::string: bytes; Nanos: varint; nested struct: length-delimited; vectors: one
-// tagged element each, never packed.
+// field for each element, never packed.
 
 #include <concepts>
 #include <cstdint>

@@ -33,8 +33,8 @@ inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
 // (wire/net/bounded_listener.h).
 inline constexpr std::size_t kHandshakesMax = 256;
 // A listener has kKnownHandshakesMax places for connections from addresses of admitted or expected
-// agents. At most kWaitingStrangersMax other connections wait for a place. The listener remembers
-// at most kKnownAddressesMax addresses.
+// agents. At most kWaitingStrangersMax other connections wait for one of the
+// kHandshakesMax places. The listener remembers at most kKnownAddressesMax addresses.
 inline constexpr std::size_t kKnownHandshakesMax = 64;
 inline constexpr std::size_t kWaitingStrangersMax = 512;
 inline constexpr std::size_t kKnownAddressesMax = 65'536;

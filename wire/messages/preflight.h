@@ -6,10 +6,10 @@
 //   ReachPeers    →   calls the peers in the order; ← NodeChecked, when both are done
 //   MeasurePeers  →   computes, exchanges with some peers; ← PeersMeasured    (full; each round)
 //   EndCheck      →   closes the listener
-// MeasurePeers is only part of a full check, and comes once per round. All messages carry the
-// check's number; an agent answers only the newest check. If CheckNode or ReachPeers comes twice,
-// an answer that was already sent is sent again. wire/tls/peer_proof.h says how peers call each
-// other; docs/formats/robustrun.proto has the messages in protobuf's schema language.
+// MeasurePeers comes only in a full check, once per round. All messages carry the check's number;
+// an agent answers only the newest check. If CheckNode or ReachPeers comes twice, an answer that
+// was already sent is sent again. wire/tls/peer_proof.h says how peers call each other;
+// docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
 #include <string>
