@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/core/fault/hang_places.h"
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor {
@@ -140,7 +141,9 @@ void HangWatch::learn(const tracer::Verdict& verdict) {
   habit.longest = std::max(habit.longest, verdict.lasting);
   habits_.push_back(std::move(habit));
   if (habits_.size() > kHabitsMax) habits_.erase(habits_.begin());
-  std::erase(ended_at_, verdict.place);
+  std::erase_if(ended_at_, [&verdict](const std::string& place) {
+    return is_same_place(place, verdict.place);
+  });
 }
 
 bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
@@ -178,7 +181,9 @@ std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdic
 }
 
 bool HangWatch::has_ended_attempt(const tracer::Verdict& verdict) const {
-  return std::ranges::find(ended_at_, verdict.place) != ended_at_.end();
+  return std::ranges::any_of(ended_at_, [&verdict](const std::string& place) {
+    return is_same_place(place, verdict.place);
+  });
 }
 
 // How long the operation usually takes counts only in that it must be overdue: the rank is not

@@ -108,7 +108,7 @@ class DataLoader:
 
     - batch_size: of each rank. A state keeps the step's size over all ranks; other numbers of ranks
       that load it share the same samples.
-    - seed: the order is a function of it, the epoch and the step.
+    - seed: the order is a function of it and the epoch.
     - rank of ranks: among those that get different samples; the process group's, or RANK and
       WORLD_SIZE, if not given.
 

@@ -368,13 +368,13 @@ TEST_CASE(
     "a hang that ended attempts is no habit: it is reported at once, and ends the next as soon") {
   Watch w;
   auto late = verdict(tracer::Finding::kNeverEntered, 3s);
-  late.place = "train.py:9";
   const auto look = [&](base::Nanos lasting) {
     late.lasting = lasting;
     return w.look(late);
   };
   for (int attempt = 0; attempt < 5; ++attempt) {
     CAPTURE(attempt);
+    late.place = attempt % 2 == 0 ? "train.py:9" : "train.py:10";  // two lines of one loop
     // Once it has come back: a pause of a minute may be meant to be.
     const base::Nanos patience = attempt == 0 ? kConvictStill : 2 * kConvictStill;
     w.watch.note_overdue({0}, kComm, false, 2s);
