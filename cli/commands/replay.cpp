@@ -37,7 +37,8 @@ constexpr std::array kReplaced = {
     OptionId::kMetricsPort, OptionId::kMetricsFile, OptionId::kEvents,
     OptionId::kOnIncident,  OptionId::kNotify,      OptionId::kSummaryJunit,
     OptionId::kTrackers,    OptionId::kDryRun,      OptionId::kUnit,
-    OptionId::kDetach,      OptionId::kPrintConfig, OptionId::kPrintCompletion};
+    OptionId::kDetach,      OptionId::kPrintConfig, OptionId::kPrintCompletion,
+    OptionId::kConfig};
 
 struct Phase {
   std::vector<ReplayGroup> groups;
@@ -47,14 +48,13 @@ struct Phase {
 
 class Replay {
  public:
-  Replay(const RunLine& line, const Settings& settings, const Surroundings& around,
-         std::vector<launcher::Host> hosts, std::string folder, SignalReader signals)
-      : line_(line),
+  Replay(const Settings& settings, const Surroundings& around, std::vector<launcher::Host> hosts,
+         std::string folder, SignalReader signals)
+      : settings_(settings),
         around_(around),
         hosts_(std::move(hosts)),
         folder_(std::move(folder)),
         limit_(settings.duration(OptionId::kTimeLimit).value_or(kReplayLimit)),
-        has_script_(settings.script.has_value()),
         signals_(std::move(signals)) {}
 
   base::Result<Phase> run(supervisor::ReplayShape shape, ReplayPhase which);
@@ -68,23 +68,35 @@ class Replay {
   [[nodiscard]] ReplayRun run_of(const std::string& name, const ReplayGroup& group) const;
   base::Status run_wave(Phase& phase, const std::vector<std::size_t>& wave, char letter);
 
-  const RunLine& line_;
+  const Settings& settings_;
   const Surroundings& around_;
   std::vector<launcher::Host> hosts_;
   std::string folder_;
   base::Nanos limit_;
-  bool has_script_;
   SignalReader signals_;
   int stopped_by_ = 0;
 };
 
+// All settings are on its command line, so that it needs neither the file of --config nor
+// variables.
 ReplayRun Replay::run_of(const std::string& name, const ReplayGroup& group) const {
-  ReplayRun run{name, {}};
+  ReplayRun run{name, {}, around_.environment};
   for (const Option& row : options()) {
-    const auto& value = line_.value(row.id);
-    if (!value || std::ranges::find(kReplaced, row.id) != kReplaced.end()) continue;
-    run.words.push_back(row.type == Type::kFlag ? fmt::format("--{}", row.name)
-                                                : fmt::format("--{}={}", row.name, *value));
+    const std::string variable = variable_name(row);
+    std::erase_if(run.environment, [&variable](const std::string& entry) {
+      return !variable.empty() && entry.starts_with(variable + "=");
+    });
+    const Setting& setting = settings_.get(row.id);
+    const bool is_variable_of_torch = setting.origin == Origin::kFallback;
+    if (!settings_.given(row.id) || is_variable_of_torch ||
+        std::ranges::find(kReplaced, row.id) != kReplaced.end()) {
+      continue;
+    }
+    if (row.type != Type::kFlag) {
+      run.words.push_back(fmt::format("--{}={}", row.name, *setting.text));
+    } else if (settings_.flag(row.id)) {
+      run.words.push_back(fmt::format("--{}", row.name));
+    }
   }
   std::vector<std::string> hosts;
   for (const auto* machines : {&group.members, &group.helpers}) {
@@ -96,11 +108,11 @@ ReplayRun Replay::run_of(const std::string& name, const ReplayGroup& group) cons
   run.words.push_back("--max-restarts=0");
   run.words.push_back(fmt::format("--time-limit={}", seconds));
   run.words.push_back("--run-dir=" + folder_ + "/" + name);
-  if (!has_script_) {
+  if (!settings_.script) {
     run.words.insert(run.words.end(), {"-m", "robustrun.align"});
-  } else if (line_.script) {
-    run.words.push_back(*line_.script);
-    run.words.insert(run.words.end(), line_.arguments.begin(), line_.arguments.end());
+  } else {
+    run.words.push_back(*settings_.script);
+    run.words.insert(run.words.end(), settings_.arguments.begin(), settings_.arguments.end());
   }
   return run;
 }
@@ -197,7 +209,7 @@ std::pair<std::string, int> conclusion(const Replay& replay, const ReplayVerdict
   return {"", several};
 }
 
-int replay(const RunLine& line, const Settings& settings, const Surroundings& around) {
+int replay(const Settings& settings, const Surroundings& around) {
   auto nodes = plan_nodes(settings, around);
   if (!nodes) return complain(nodes.error());
   using Way = NodesPlan::Way;
@@ -238,7 +250,7 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   if (!signals) return complain(signals.error());
   say(fmt::format("{} machines, {} groups of {} in each phase; logs in {}", hosts.size(), shape->n,
                   shape->m, folder));
-  Replay job(line, settings, around, std::move(hosts), folder, *std::move(signals));
+  Replay job(settings, around, std::move(hosts), folder, *std::move(signals));
   std::array<Phase, 2> phases;
   for (const ReplayPhase which : {ReplayPhase::kHorizontal, ReplayPhase::kVertical}) {
     auto phase = job.run(*shape, which);
@@ -272,7 +284,7 @@ int replay_command(std::span<const std::string> argv, const Surroundings& around
   }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());
-  return replay(*line, *settings, around);
+  return replay(*settings, around);
 }
 
 }  // namespace robustrun::cli

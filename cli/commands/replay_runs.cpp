@@ -35,7 +35,7 @@ class SideBySide {
     options.executable = around.executable;
     options.argv = {"robustrun"};
     options.argv.insert(options.argv.end(), run.words.begin(), run.words.end());
-    options.environment = around.environment;
+    options.environment = run.environment;
     options.descriptors = {-1, log.get(), log.get()};
     const std::size_t number = ends_.size();
     ends_.emplace_back();

@@ -18,6 +18,7 @@ namespace robustrun::cli {
 struct ReplayRun {
   std::string name;                // its log is `folder`/NAME.log
   std::vector<std::string> words;  // arguments of robustrun
+  std::vector<std::string> environment;
 };
 
 struct ReplayEnds {
