@@ -112,26 +112,7 @@ class LogView {
       : line_(line), directory_(std::move(directory)), pattern_(std::move(pattern)) {}
 
   base::Status open() {
-    const auto journal = RR_TRY(read_journal(directory_ + "/journal"));
-    has_ended_ = std::ranges::any_of(journal.entries, [](const auto& entry) {
-      return std::holds_alternative<supervisor::Finish>(entry.what);
-    });
-    AttemptLogs logs = RR_TRY(logs_of(journal.entries, line_.attempt, exists));
-    if (line_.rank) {
-      std::erase_if(logs.ranks, [&](const RankLog& log) { return log.rank != *line_.rank; });
-      if (logs.ranks.empty()) {
-        return base::fail(base::Errc::kNotFound,
-                          fmt::format("attempt {} has no rank {}", logs.attempt, *line_.rank));
-      }
-    }
-    shown_ = std::move(logs);
-    files_.clear();
-    for (const RankLog& log : shown_.ranks) {
-      const std::string prefix =
-          shown_.ranks.size() > 1 ? fmt::format("[{}] ", log.rank) : std::string();
-      if (!line_.only_stderr) files_.emplace_back(log.folder + "/stdout.log", prefix);
-      files_.emplace_back(log.folder + "/stderr.log", prefix);
-    }
+    use(RR_TRY(read()));
     return {};
   }
 
@@ -141,14 +122,21 @@ class LogView {
 
   // The output of ranks on other machines may lie on disks that this one does not see.
   void name_missing() const {
-    std::map<std::string, std::vector<std::string>> missing;
+    struct Missing {
+      std::vector<std::string> ranks;
+      std::string folder;
+    };
+    std::map<std::string, Missing> missing;  // by host
     for (const RankLog& log : shown_.ranks) {
-      if (!exists(log.folder)) missing[log.host].push_back(std::to_string(log.rank));
+      if (exists(log.folder)) continue;
+      Missing& there = missing[log.host];
+      there.ranks.push_back(std::to_string(log.rank));
+      there.folder = std::filesystem::path(log.folder).parent_path().string();
     }
-    for (const auto& [host, ranks] : missing) {
+    for (const auto& [host, there] : missing) {
       say(fmt::format("the logs of {} {} are not here; on {} look into {}",
-                      ranks.size() == 1 ? "rank" : "ranks", base::join(ranks, ", "), host,
-                      std::filesystem::path(shown_.ranks.front().folder).parent_path().string()));
+                      there.ranks.size() == 1 ? "rank" : "ranks", base::join(there.ranks, ", "),
+                      host, there.folder));
     }
   }
 
@@ -167,15 +155,46 @@ class LogView {
   }
 
  private:
+  base::Result<AttemptLogs> read() {
+    const auto journal = RR_TRY(read_journal(directory_ + "/journal"));
+    has_ended_ = std::ranges::any_of(journal.entries, [](const auto& entry) {
+      return std::holds_alternative<supervisor::Finish>(entry.what);
+    });
+    AttemptLogs logs = RR_TRY(logs_of(journal.entries, line_.attempt, exists));
+    if (line_.rank) {
+      std::erase_if(logs.ranks, [&](const RankLog& log) { return log.rank != *line_.rank; });
+      if (logs.ranks.empty()) {
+        return base::fail(base::Errc::kNotFound,
+                          fmt::format("attempt {} has no rank {}", logs.attempt, *line_.rank));
+      }
+    }
+    return logs;
+  }
+
+  void use(AttemptLogs logs) {
+    shown_ = std::move(logs);
+    files_.clear();
+    for (const RankLog& log : shown_.ranks) {
+      const std::string prefix =
+          shown_.ranks.size() > 1 ? fmt::format("[{}] ", log.rank) : std::string();
+      if (!line_.only_stderr) files_.emplace_back(log.folder + "/stdout.log", prefix);
+      files_.emplace_back(log.folder + "/stderr.log", prefix);
+    }
+  }
+
   // A restart writes into new folders.
   base::Status open_newer() {
-    if (line_.attempt || shown_.ranks.empty()) return {};
-    const std::filesystem::path now = shown_.ranks.front().folder;
-    const auto next = now.parent_path().parent_path() /
-                      fmt::format("attempt_{}", shown_.attempt + 1) / now.filename();
-    if (!exists(next)) return {};
+    if (line_.attempt) return {};
+    const bool has_begun = std::ranges::any_of(shown_.ranks, [this](const RankLog& log) {
+      const std::filesystem::path now = log.folder;
+      return exists(now.parent_path().parent_path() /
+                    fmt::format("attempt_{}", shown_.attempt + 1) / now.filename());
+    });
+    if (!has_begun) return {};
+    AttemptLogs newer = RR_TRY(read());
+    if (newer.attempt == shown_.attempt) return {};  // the journal does not have it yet
     show(true);
-    RR_TRY(open());
+    use(std::move(newer));
     say(fmt::format("attempt {}", shown_.attempt));
     return {};
   }

@@ -1,6 +1,7 @@
 // `robustrun ls`: the runs of this user.
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
@@ -33,7 +34,9 @@ int ls_command(std::span<const std::string> argv, const Surroundings& around) {
   }
   print(line->json ? runs_json(rows) : runs_text(rows));
   if (rows.size() < chains.size()) {
-    say(fmt::format("{} older runs; --all shows them", chains.size() - rows.size()));
+    const std::size_t left = chains.size() - rows.size();
+    say(fmt::format("{}; --all shows {}", base::counted(left, "older run"),
+                    left == 1 ? "it" : "them"));
   }
   return 0;
 }

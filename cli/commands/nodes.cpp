@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/commands/commands.h"
 #include "cli/nodes/history.h"
 #include "cli/options/help_text.h"
@@ -75,7 +76,8 @@ base::Result<supervisor::NodeHistory> read_notes(const NodesLine& line, const st
   if (!folder.empty()) history = RR_TRY(around.machine->node_history(folder));
   for (const std::string& why : history.unread) say("cannot use " + why);
   if (history.skipped_lines > 0) {
-    say(fmt::format("skipped {} unreadable lines in {}", history.skipped_lines, folder));
+    say(fmt::format("skipped {} in {}", base::counted(history.skipped_lines, "unreadable line"),
+                    folder));
   }
   if (line.run) {
     const std::filesystem::path journal = RR_TRY(find_journal(*line.run, around));
@@ -145,7 +147,8 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
   if (line->json) {
     print(standings_json(all));
   } else if (all.empty()) {
-    print(line->run ? fmt::format("The run {} blames no host.\n", *line->run)
+    print(line->run ? fmt::format("The run {} does not blame {}.\n", *line->run,
+                                  line->hosts.empty() ? "any host" : base::join(line->hosts, ", "))
                     : fmt::format("No run has noted anything about {} in the last 30 days ({}).\n",
                                   line->hosts.empty() ? "any host" : base::join(line->hosts, ", "),
                                   folder));

@@ -38,7 +38,7 @@ Words listed_words(std::string_view command, std::string_view name) {
     return {"torchrun", "torchrun-slow", "byterobust", "byterobust-all-in", "none"};
   }
   if (command == "stop" && name == "--signal") {
-    return {"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGKILL"};
+    return {"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"};
   }
   return {};
 }

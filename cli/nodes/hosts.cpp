@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/options/values.h"
 #include "launcher/hosts/host_file.h"
 #include "launcher/hosts/host_filter.h"
@@ -100,8 +101,8 @@ base::Status apply_workers(const Settings& settings, Hosts& hosts) {
   for (Host& host : hosts) {
     if (workers && host.slots != 0 && *workers > host.slots) {
       return cannot_use(settings, OptionId::kNprocPerNode, Errc::kInvalidArgument,
-                        fmt::format("{} has {} slots; lower it, or raise slots= in the host file",
-                                    host.name, host.slots));
+                        fmt::format("{} has {}; lower it, or raise slots= in the host file",
+                                    host.name, base::counted(host.slots, "slot")));
     }
     host.slots = 0;
   }

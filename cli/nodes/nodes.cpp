@@ -116,9 +116,10 @@ base::Status count_hosts(const Settings& settings, const Surroundings& around, s
                                   total == 1 ? "one host is" : fmt::format("{} hosts are", total)));
   }
   if (working < 1 || working + asked.value_or(0) > total) {
-    return cannot_use(settings, OptionId::kSpares,
-                      fmt::format("of {} hosts, {} must work", total,
-                                  given ? std::to_string(working) : "at least one"));
+    return cannot_use(
+        settings, OptionId::kSpares,
+        fmt::format("of {}, {} must work", base::counted(static_cast<std::uint64_t>(total), "host"),
+                    given ? std::to_string(working) : "at least one"));
   }
   plan.max_nodes = static_cast<std::uint32_t>(working);
   plan.min_nodes = given ? least : plan.max_nodes;

@@ -26,7 +26,7 @@ base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm, 
   if (most + spares == nodes) return {};
   const std::string wanted =
       spares == 0 ? base::counted(most, "node")
-                  : fmt::format("{} and {} spares", base::counted(most, "node"), spares);
+                  : base::counted(most, "node") + " and " + base::counted(spares, "spare");
   const std::string remedy =
       most < nodes ? fmt::format(
                          "; leave it out for all of them, or keep the others in reserve "

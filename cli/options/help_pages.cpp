@@ -185,7 +185,7 @@ supervisor was killed. RUN is a run's id or directory, or `latest`; default: the
   --open         show that page in the browser; without --html, it is report.html beside the journal
   --trace FILE   write a trace for Perfetto, chrome://tracing or speedscope
 
-Exit codes: 0 shown or written, 2 bad input or no such run.
+Exit codes: 0 shown or written, 1 the journal cannot be read, 2 bad input or no such run.
 
 Example:
   robustrun report --html report.html --open)";

@@ -35,7 +35,7 @@ base::Result<std::string> newest(const Surroundings& around) {
   const std::string here = runs_folder(around);
   for (const bool in_this_folder : {true, false}) {
     for (const KnownRun& run : runs) {
-      if (in_this_folder && !is_below(run, here)) continue;
+      if (in_this_folder != is_below(run, here)) continue;
       const auto readout = supervisor::read_run_journal(run.directory + kJournal);
       if (readout) return run.directory + kJournal;
       say(readout.error().what + "; this run is skipped");

@@ -14,6 +14,7 @@ using supervisor::GroupFormed;
 struct Facts {
   bool has_begun = false;  // the first record is there
   std::string log_directory;
+  bool has_own_folders = false;  // compat with an open group: each command has a folder of its own
   std::vector<const GroupFormed*> groups;  // in order; an attempt with the same nodes forms none
   std::uint32_t last_attempt = 0;
 };
@@ -39,18 +40,23 @@ Facts facts_of(const std::vector<supervisor::JournalEntry>& journal) {
       if (run == nullptr) continue;
       facts.has_begun = true;
       facts.log_directory = run->spec.log_directory;
+      facts.has_own_folders = run->spec.compat && run->spec.group.open;
     }
   }
   return facts;
 }
 
-// A node's folder has its name, or, where it joined by a command of its own, only its number.
-std::string folder_of(const supervisor::GroupMember& member, const std::string& log_directory,
+// A node's folder has its name, or, where it joined by a command of its own, only its number. The
+// folder of another machine may not be seen here. A run on this machine alone has none per node.
+std::string folder_of(const supervisor::GroupMember& member, const Facts& facts,
                       const std::function<bool(const std::string& path)>& exists) {
-  const std::string numbered = fmt::format("{}/node{}", log_directory, member.node.value);
+  const std::string numbered = fmt::format("{}/node{}", facts.log_directory, member.node.value);
   const std::string named = numbered + "_" + member.name;
   if (exists(named)) return named;
-  return exists(numbered) ? numbered : log_directory;
+  if (exists(numbered)) return numbered;
+  const bool is_remote = std::ranges::any_of(
+      facts.groups, [](const GroupFormed* group) { return group->members.size() > 1; });
+  return is_remote && !facts.has_own_folders ? named : facts.log_directory;
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& j
   }
   if (group == nullptr) group = facts.groups.front();
   for (const supervisor::GroupMember& member : group->members) {
-    const std::string base = folder_of(member, facts.log_directory, exists);
+    const std::string base = folder_of(member, facts, exists);
     for (std::uint32_t local = 0; local < member.slots; ++local) {
       logs.ranks.push_back({member.first_rank + local, member.name,
                             fmt::format("{}/attempt_{}/{}", base, logs.attempt, local)});

@@ -28,7 +28,8 @@ constexpr Row kRows[] = {
     {"Host key verification failed", SshTrouble::kHostKey,
      "its host key is not known; compare its fingerprint with the host's own, then take it into "
      "known_hosts with one 'ssh' to that host by hand"},
-    {"No matching host key type found", SshTrouble::kHostKey, ""},
+    {"no matching host key type found", SshTrouble::kHostKey,
+     "it has no host key of a type that 'ssh' accepts; see HostKeyAlgorithms in ssh_config(5)"},
     {"Too many authentication failures", SshTrouble::kLogin,
      "too many keys were tried; name the right one as IdentityFile with IdentitiesOnly"},
     {"Permission denied (", SshTrouble::kLogin,

@@ -159,6 +159,10 @@ TEST_CASE("gloo: an interface that is down at the end of a stuck link is proof")
         "s; 3 "
         "ranks wait for it");
   // Elsewhere it explains nothing.
+  fleet.rank(3).evidence.network = {"eth9: is down"};
+  verdict = fleet.verdict();
+  CHECK(verdict.sentence.starts_with("node1: eth1: no carrier;"));
+  CHECK(verdict.nodes == std::vector<std::string>{"node1"});
   fleet.rank(1).evidence.network.clear();
   fleet.rank(3).evidence.network = {"eth1: no carrier"};
   verdict = fleet.verdict();

@@ -75,6 +75,16 @@ TEST_CASE("several nodes have folders of their own, and ranks follow the group o
         std::vector<std::string>{"0 /r/logs/node0/attempt_1/0", "1 /r/logs/node1_n1/attempt_1/0"});
 }
 
+TEST_CASE("the folder of another machine is named also where it is not seen") {
+  const std::vector<JournalEntry> journal{run_with_logs("/r/logs"),
+                                          group(0, {member(0, 0, 1), member(1, 1, 1)})};
+  const auto logs =
+      logs_of(journal, {}, [](const std::string& path) { return path == "/r/logs/node0_n0"; });
+  REQUIRE(logs);
+  CHECK(folders(*logs) == std::vector<std::string>{"0 /r/logs/node0_n0/attempt_0/0",
+                                                   "1 /r/logs/node1_n1/attempt_0/0"});
+}
+
 TEST_CASE("a log that is missing is on another machine, not begun, or never written") {
   const RankLog log{1, "n1", "/r/logs/node1_n1/attempt_0/0"};
   CHECK(no_log_words(log, false) ==

@@ -70,7 +70,7 @@ void add_words(const Case& facts, const Wait& wait, const Reports& reports, Accu
 std::optional<Verdict> rule_link_down(const Case& facts) {
   const std::optional<StuckLinks> links = stuck_links(facts);
   if (!links) return std::nullopt;
-  const Reports reports = reports_of(facts.view, facts.view.comms()[links->wait->comm]);
+  Reports reports = reports_of(facts.view, facts.view.comms()[links->wait->comm]);
   std::vector<Edge> edges;
   std::vector<std::uint32_t> ends;  // ends of stuck links on nodes with reports
   for (const Edge& edge : links->edges) {
@@ -84,6 +84,11 @@ std::optional<Verdict> rule_link_down(const Case& facts) {
   if (edges.empty()) return std::nullopt;
   std::ranges::sort(ends);
   ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  // An interface that is down on another node has to do with no stuck link.
+  std::erase_if(reports, [&](const auto& row) {
+    return std::ranges::none_of(
+        ends, [&](std::uint32_t at) { return facts.view.rank(at).node == row.first; });
+  });
   std::vector<Blame> blames;
   for (const std::uint32_t at : ends) blames.push_back(blame_of(*links->wait, at));
   Accusation made = accuse(facts, Finding::kLinkDown, blames);
