@@ -241,7 +241,8 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {kDiagnosed, {kRunning}, &on<&I::diagnoses, &Diagnoses::diagnosed>},
       {kDiagnosed, {kStopping}, &on<&I::stopping, &Stopping::looked_back>},
       {kSlowTimer, {kRunning}, &on<&I::slow, &SlowMachines::timer>},
-      {kUpdateRequested, kUnderWay, &on<&I::updates, &Updates::requested>},
+      {kUpdateRequested, {kRunning}, &on<&I::running, &Running::update_requested>},
+      {kUpdateRequested, kUnderWay - kRunning, &on<&I::updates, &Updates::requested>},
 
       {kCheckpointNoted, kWithWorkers + kFinishing, &on<&I::checkpoints, &Checkpoints::noted>},
       {kCheckpointDemoted, {kBackoff}, &on<&I::wait, &BackoffWait::checkpoint_demoted>},

@@ -6,6 +6,7 @@
 
 #include "base/core/result.h"
 #include "base/core/words.h"
+#include "supervisor/core/job/facts/node_state.h"
 
 namespace robustrun::supervisor {
 
@@ -48,8 +49,17 @@ bool Updates::use_next() {
 void Updates::note_progress() {
   Version& version = versions_.all[versions_.present];
   if (version.state == Version::State::kApplied) version.state = Version::State::kProven;
-  if (orders_.state() != JobState::kRunning || !versions_.is_changing()) return;
-  if (versions_.due && orders_.now() >= *versions_.due) restart("its time is over");
+  restart_if_due();
+}
+
+base::Nanos Updates::due_at() const {
+  return versions_.is_changing() ? versions_.due.value_or(kNever) : kNever;
+}
+
+void Updates::restart_if_due() {
+  if (orders_.state() == JobState::kRunning && orders_.now() >= due_at()) {
+    restart("its time is over");
+  }
 }
 
 bool Updates::is_to_blame(const Outage& outage) const {

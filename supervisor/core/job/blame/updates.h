@@ -28,6 +28,9 @@ class Updates {
   // Sets the version of the attempt that begins. True: the attempt before had another version.
   bool use_next();
   void note_progress();
+  // When the running attempt is restarted for the version that waits; kNever: at no time.
+  [[nodiscard]] base::Nanos due_at() const;
+  void restart_if_due();
   [[nodiscard]] const Versions& versions() const { return versions_; }
 
   [[nodiscard]] bool is_to_blame(const Outage& outage) const;

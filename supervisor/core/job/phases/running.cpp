@@ -56,6 +56,8 @@ void Running::note_progress() {
 
 // Workers that report no steps count as making progress while they live.
 void Running::uptime(const Event&) {
+  updates_.restart_if_due();
+  if (orders_.state() != JobState::kRunning) return;
   if (!progress_.has_source && orders_.now() >= uptime_due_) {
     uptime_due_ = orders_.now() + restarts_.budget().policy().uptime_is_progress;
     note_progress();
@@ -65,13 +67,19 @@ void Running::uptime(const Event&) {
   if (orders_.state() == JobState::kRunning) arm_timer();
 }
 
-// For uptime as progress, and for nodes that wait to be taken in.
+void Running::update_requested(const Event& event) {
+  updates_.requested(event);
+  if (orders_.state() == JobState::kRunning) arm_timer();
+}
+
+// For uptime as progress, for nodes that wait to be taken in, and for an update.
 void Running::arm_timer() {
   const bool counts =
       restarts_.budget().policy().uptime_is_progress > base::Nanos{} && !progress_.has_source;
   base::Nanos at = counts ? uptime_due_ : kNever;
   const base::Nanos grows_at = growth_.may_grow_at();
   if (group_.size() < nodes_.max_wanted() && grows_at > orders_.now()) at = std::min(at, grows_at);
+  at = std::min(at, updates_.due_at());
   if (at != kNever) orders_.set_timer(TimerId::kUptime, at);
 }
 

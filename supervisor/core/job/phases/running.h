@@ -36,6 +36,7 @@ class Running {
   void begin();  // → kRunning
   void progress(const Event& event);
   void uptime(const Event& event);
+  void update_requested(const Event& event);
 
   template <class V>
   void fields(V& v) {

@@ -181,6 +181,17 @@ TEST_CASE("an update that is not used within its time is used then") {
   CHECK(started(h) == 1);
 }
 
+TEST_CASE("the time of an update ends also while no step is done") {
+  Harness h = proven();
+  h.tell(update(1, false, hours(2)));
+  h.now += hours(2) - seconds(1);
+  h.fire(TimerId::kUptime);
+  CHECK(h.job.state() == JobState::kRunning);
+  h.now += seconds(1);
+  h.fire(TimerId::kUptime);
+  CHECK(h.text(Rule::kUpdating) == "restarting all workers with version 1: its time is over");
+}
+
 TEST_CASE("a version whose workers fail before any progress is given up") {
   JobSpec spec = make_spec({1, 1});
   spec.restart.max_restarts = 0;
