@@ -318,13 +318,13 @@ wire::OomKiller Worker::oom_killer_of(base::ExitStatus status, const wire::Worke
 }
 
 void Worker::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
-  report_progress();
-  report(checkpoints_.rest());
-  exited_ = true;
-  end_ = base::describe(status);
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->drain();
   }
+  report_progress();  // with the numbers in its last lines
+  report(checkpoints_.rest());
+  exited_ = true;
+  end_ = base::describe(status);
   wire::WorkerExited report;
   report.attempt = attempt_;
   report.local_rank = slot_.local_rank;

@@ -82,6 +82,21 @@ TEST_CASE("an exit is reported with the worker's last words; it is gone when its
   CHECK(run.worker->gone());
 }
 
+TEST_CASE("the numbers that a worker printed last are reported before its exit") {
+  One run;
+  run.node.workers.metrics = {"loss=loss={value}"};
+  run.node.workers.python_path = "/nowhere";
+  run.begin();
+  run.processes[0].write_stderr("loss=1\n");
+  run.processes[0].exit(kSucceeded, run.clock.now());
+  REQUIRE(run.all<wire::WorkerProgress>().size() == 1);
+  const wire::WorkerProgress last = run.all<wire::WorkerProgress>()[0];
+  CHECK(last.lines == 1);
+  REQUIRE(last.metrics.size() == 1);
+  CHECK(last.metrics[0].value == 1);
+  CHECK(std::holds_alternative<wire::WorkerExited>(run.sent.back()));
+}
+
 TEST_CASE("only a failure of its own before a step counts as an early one") {
   for (const base::ExitStatus status : {kSucceeded, killed_by(SIGTERM), killed_by(SIGKILL)}) {
     One run;
