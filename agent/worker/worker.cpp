@@ -221,7 +221,15 @@ void Worker::report(std::vector<wire::CheckpointNote> notes) {
 
 bool Worker::report_progress() {
   if (shim_) shim_->keep_going();
-  if (!record_ || exited_) return false;
+  if (exited_) return false;
+  if (!record_) {
+    // Without the boot module, what the worker prints is all there is.
+    const bool has_printed = line_metrics_ && line_metrics_->has_news();
+    if (has_printed) {
+      node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, {})));
+    }
+    return false;
+  }
   report(checkpoints_.due(node_.clock.now()));
   auto news = record_->read_news();
   if (!news) newest_.reset();  // not readable just now

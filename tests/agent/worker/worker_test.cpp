@@ -97,6 +97,25 @@ TEST_CASE("the numbers that a worker printed last are reported before its exit")
   CHECK(std::holds_alternative<wire::WorkerExited>(run.sent.back()));
 }
 
+TEST_CASE("printed numbers are reported without the boot module, too") {
+  One run;
+  run.node.workers.metrics = {"loss=loss={value}"};
+  run.begin();
+  run.processes[0].write_stderr("loss=1\n");
+  REQUIRE(run.loop.run_until([&run] {
+    CHECK_FALSE(run.worker->report_progress());
+    return !run.all<wire::WorkerProgress>().empty();
+  }));
+  CHECK_FALSE(run.worker->report_progress());
+  REQUIRE(run.all<wire::WorkerProgress>().size() == 1);
+  const wire::WorkerProgress progress = run.all<wire::WorkerProgress>()[0];
+  CHECK(progress.attempt == base::Attempt{3});
+  CHECK(progress.lines == 1);
+  CHECK(progress.steps == 0);
+  REQUIRE(progress.metrics.size() == 1);
+  CHECK(progress.metrics[0].name == "loss");
+}
+
 TEST_CASE("only a failure of its own before a step counts as an early one") {
   for (const base::ExitStatus status : {kSucceeded, killed_by(SIGTERM), killed_by(SIGKILL)}) {
     One run;
