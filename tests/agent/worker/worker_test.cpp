@@ -82,6 +82,16 @@ TEST_CASE("an exit is reported with the worker's last words; it is gone when its
   CHECK(run.worker->gone());
 }
 
+TEST_CASE("output for a log file goes to the console if there is no log folder") {
+  One run;
+  run.start_order.slots[0].err = wire::StreamRoute::kFile;
+  run.begin();
+  run.processes[0].write_stderr("hello\n");
+  run.processes[0].exit(kSucceeded, run.clock.now());
+  REQUIRE(run.all<wire::Output>().size() == 1);
+  CHECK(run.all<wire::Output>()[0].bytes == "hello\n");
+}
+
 TEST_CASE("the numbers that a worker printed last are reported before its exit") {
   One run;
   run.node.workers.metrics = {"loss=loss={value}"};
