@@ -7,6 +7,7 @@
 
 #include "agent/deps/limits.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 
 namespace robustrun::agent {
 
@@ -39,6 +40,19 @@ std::string InstallLog::tail() const {
     lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kInstallTailLines));
   }
   return base::join(lines, " / ");
+}
+
+std::string InstallLog::why_failed(const base::Error& error) const {
+  std::string why = error.what;
+  if (error.code == base::Errc::kTimeout) {
+    why = "it did not end within " + base::in_seconds(kInstallMax);
+  } else if (error.os_errno == 0) {
+    // It ran: the error quotes its last line, which is in the tail as well.
+    why = why.substr(0, why.find(": "));
+  }
+  if (const std::string lines = tail(); !lines.empty()) why += "; its last lines: " + lines;
+  if (!path_.empty()) why += "; all of it: " + path_;
+  return why;
 }
 
 }  // namespace robustrun::agent

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/core/ids.h"
+#include "base/core/result.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -19,6 +20,8 @@ class InstallLog {
   void keep(std::string_view piece);  // for tail(); on the loop
   // The last non-empty lines, joined to one printable line.
   [[nodiscard]] std::string tail() const;
+  // Why an installer failed, with tail() and path(). `error`: of AskedProgram, with kInstallMax.
+  [[nodiscard]] std::string why_failed(const base::Error& error) const;
 
  private:
   std::string directory_;

@@ -216,13 +216,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void install_failed(const std::string& program, const base::Error& error) {
-    // If it ran, the error quotes its last line, which is in the tail as well.
-    std::string why =
-        error.os_errno != 0 ? error.what : error.what.substr(0, error.what.find(": "));
-    if (const std::string tail = log_->tail(); !tail.empty()) why += "; its last lines: " + tail;
-    if (!log_->path().empty()) why += "; all of it: " + log_->path();
     fail(fmt::format("cannot install the dependencies of {} with {}", wish_.what, program),
-         base::Error{error.code, error.os_errno, std::move(why)});
+         base::Error{error.code, error.os_errno, log_->why_failed(error)});
   }
 
   void squash() {

@@ -232,12 +232,14 @@ void CollectiveWatch::send_progress(Nanos now) {
 }
 
 void CollectiveWatch::collect(Done done) {
+  const Nanos now = node_.clock.now();
   const bool was_asking = flight_ && flight_->is_asking();
   collecting_ = std::move(done);
-  if (was_asking) return;  // the answer under way is as fresh
+  if (was_asking) return await_answer(now + kFlightCollectMax);  // that answer is as fresh
   const auto table = record_.read_communicators();
   if (flight_ && table) {
-    asked_at_ = node_.clock.now();
+    asked_at_ = now;
+    await_answer(now + kFlightCollectMax);
     return ask(*table);
   }
   collect_soon_.after(Nanos{}, [this] {
@@ -245,7 +247,16 @@ void CollectiveWatch::collect(Done done) {
   });
 }
 
+// An answer that has arrived may not be read: the pool's threads may hang in a dead mount.
+void CollectiveWatch::await_answer(Nanos until) {
+  collect_soon_.after(kProgressInterval, [this, until] {
+    if (!collecting_) return;
+    node_.clock.now() >= until ? finish_collecting() : await_answer(until);
+  });
+}
+
 void CollectiveWatch::finish_collecting() {
+  collect_soon_.cancel();
   const Nanos now = node_.clock.now();
   Collected collected;
   if (const auto file = record_.read_all()) {

@@ -62,9 +62,9 @@ class CollectiveWatch {
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] bool has_overdue() const;
   // Reads both sources anew. `done` is called once, from the loop, never from within collect(). If
-  // the recorder does not answer within kFlightAnswerMax, `done` gets its previous answer, unless
-  // the worker has done a step since. A newer call drops an earlier `done`, and so does destroying
-  // the watch.
+  // the recorder's answer is not read within kFlightCollectMax, `done` gets the previous one,
+  // unless the worker has done a step since. A newer call drops an earlier `done`, and so does
+  // destroying the watch.
   void collect(Done done);
 
  private:
@@ -90,6 +90,7 @@ class CollectiveWatch {
   void send_progress(base::Nanos now);
   void look_at_traffic(const std::string& table, base::Nanos now);
   void report_bandwidth(const std::string& table, base::Nanos now);
+  void await_answer(base::Nanos until);
   void finish_collecting();
 
   NodeContext& node_;

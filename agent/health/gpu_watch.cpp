@@ -77,7 +77,9 @@ void GpuWatch::take_line(const std::string& line) {
   if (auto xid = parse_xid_line(line)) return on_news_(*std::move(xid));
   const auto sensors = parse_gpu_line(line);
   if (!sensors) return;
-  refusal_reported_ = false;
+  if (std::exchange(refusal_reported_, false)) {
+    report(fmt::format("{} works again", kLibraryName), true);
+  }
   for (NodeHealth& finding : history_.take(*sensors)) on_news_({std::move(finding), {}});
 }
 

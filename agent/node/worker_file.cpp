@@ -32,7 +32,10 @@ base::Result<std::string> read_worker_file(const std::string& path, std::size_t 
     if (size == text.size() && size <= limit) text.resize(std::min(2 * size, limit + 1));
   }
   if (size > limit) {
-    return base::fail(Errc::kLimit, "it is larger than " + std::to_string(limit >> 20) + " MiB");
+    const bool is_in_mib = limit >= std::size_t{1} << 20;
+    return base::fail(Errc::kLimit, "it is larger than " +
+                                        std::to_string(limit >> (is_in_mib ? 20 : 10)) +
+                                        (is_in_mib ? " MiB" : " KiB"));
   }
   if (size == 0) return base::fail(Errc::kCorrupt, "it is empty");
   text.resize(size);

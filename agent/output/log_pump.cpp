@@ -61,7 +61,10 @@ class Pump final : public std::enable_shared_from_this<Pump> {
   void wait_for_input();
   void pause_reading();
   void read_some();
+  ssize_t next(char* to, std::size_t size);
+  void hold_rest();
   void enlarge_pipe();
+  void note(std::string_view fresh);
   void took(std::string_view fresh, std::string_view with_rest);
   void to_console(std::string_view bytes, bool partial);
   void watch_rest();
@@ -93,7 +96,9 @@ class Pump final : public std::enable_shared_from_this<Pump> {
   bool ended_ = false;
   bool finished_ = false;
   bool closed_ = false;
-  std::optional<std::size_t> drain_left_;  // bytes to read before the end, while draining
+  std::optional<std::size_t> drain_left_;  // bytes to pass on before the end, while draining
+  std::string held_;  // the next bytes: noted already, but blocked when they were read
+  std::size_t held_taken_ = 0;  // how many of them were passed on
   std::uint64_t console_dropped_ = 0;
 };
 
@@ -162,10 +167,13 @@ bool Pump::blocked() const {
 void Pump::wait_for_input() {
   if (closed_ || ended_ || waiting_ || pausing_ || blocked()) return;
   waiting_ = true;
-  source_.async_wait(source_.wait_read, [self = shared_from_this()](const error_code& error) {
+  const auto go_on = [self = shared_from_this()](const error_code& error) {
     self->waiting_ = false;
-    if (!error && !self->pausing_) self->read_some();
-  });
+    const bool may_read = !error || !self->held_.empty();
+    if (may_read && !self->pausing_) self->read_some();
+  };
+  if (held_.empty()) return source_.async_wait(source_.wait_read, go_on);
+  boost::asio::post(source_.get_executor(), [go_on] { go_on({}); });
 }
 
 void Pump::pause_reading() {
@@ -185,7 +193,8 @@ void Pump::read_some() {
   std::memcpy(buffer.data(), rest_.data(), rest_.size());
   char* const fresh = buffer.data() + rest_.size();
   const std::size_t wanted = std::min(kLogReadBytes, drain_left_.value_or(kLogReadBytes));
-  const ssize_t got = wanted == 0 ? 0 : ::read(source_.native_handle(), fresh, wanted);
+  const bool is_noted = !held_.empty();
+  const ssize_t got = wanted == 0 ? 0 : next(fresh, wanted);
   if (got < 0) {
     const int cause = errno;
     if (cause == EINTR || (cause == EAGAIN && !drain_left_)) return wait_for_input();
@@ -194,6 +203,7 @@ void Pump::read_some() {
   }
   if (got == 0) return end();
   const auto size = static_cast<std::size_t>(got);
+  if (!is_noted) note({fresh, size});
   took({fresh, size}, {buffer.data(), rest_.size() + size});
   if (closed_) return;
   if (drain_left_) {
@@ -207,16 +217,27 @@ void Pump::read_some() {
   wait_for_input();
 }
 
+ssize_t Pump::next(char* to, std::size_t size) {
+  if (held_.empty()) return ::read(source_.native_handle(), to, size);
+  const std::size_t got = held_.copy(to, size, held_taken_);
+  held_taken_ += got;
+  if (held_taken_ == held_.size()) std::string().swap(held_);
+  return static_cast<ssize_t>(got);
+}
+
 // Only for streams that need it: a user's pipes share one limit (pipe-user-pages-soft).
 void Pump::enlarge_pipe() {
   if (std::exchange(pipe_enlarged_, true)) return;
   ::fcntl(source_.native_handle(), F_SETPIPE_SZ, static_cast<int>(kBusyPipeBytes));
 }
 
-void Pump::took(std::string_view fresh, std::string_view with_rest) {
-  if (file_) file_->append(fresh);
+void Pump::note(std::string_view fresh) {
   if (options_.tail_lines > 0) tail_.append(fresh);
   if (handlers_.on_bytes) handlers_.on_bytes(fresh);
+}
+
+void Pump::took(std::string_view fresh, std::string_view with_rest) {
+  if (file_) file_->append(fresh);
   if (filter_) {
     std::string matches;
     filter_->feed(fresh, matches);
@@ -306,7 +327,27 @@ void Pump::drain() {
   pausing_ = false;
   // Now, not later: tail() is called next. At most a pipe's content.
   while (!closed_ && !ended_ && !blocked()) read_some();
-  wait_for_input();
+  if (!closed_ && !ended_) hold_rest();
+}
+
+// The last lines must not wait for a console or a file that takes nothing: what is blocked is noted
+// now and passed on later.
+void Pump::hold_rest() {
+  held_.resize(*drain_left_);
+  std::size_t size = 0;
+  while (size < held_.size()) {
+    const ssize_t got = ::read(source_.native_handle(), held_.data() + size, held_.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  held_.resize(size);
+  drain_left_ = size;
+  if (held_.empty()) return end();
+  note(held_);
+  // The pipe is empty: it would wake nobody.
+  error_code ignored;
+  source_.cancel(ignored);
 }
 
 void Pump::end() {
@@ -351,7 +392,7 @@ std::uint64_t Pump::dropped_bytes() const {
 }
 
 std::size_t Pump::held_bytes() const {
-  return rest_.capacity() + (file_ ? file_->held_bytes() : 0) +
+  return rest_.capacity() + held_.capacity() + (file_ ? file_->held_bytes() : 0) +
          (filter_file_ ? filter_file_->held_bytes() : 0);
 }
 

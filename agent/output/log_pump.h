@@ -49,7 +49,7 @@ struct LogPumpOptions {
 class LogPump {
  public:
   struct Handlers {
-    // Receives all bytes as they come. May be empty.
+    // Receives all bytes as they are read. May be empty.
     std::function<void(std::string_view bytes)> on_bytes;
     // Receives at most kLogReadBytes + kLineBytesMax for the console. `partial`: the bytes do not
     // end with a line end.
@@ -65,8 +65,8 @@ class LogPump {
   // The console is congested, or no longer is. While it is, nothing is read, for kConsolePauseMax
   // at most. May be called from within on_console.
   virtual void set_congested(bool congested) = 0;
-  // The worker is dead: reads the rest of the pipe's content, then finishes even if a stray process
-  // holds the pipe open.
+  // The worker is dead: reads the rest of the pipe's content before it returns, then finishes even
+  // if a stray process holds the pipe open. What console or file cannot take yet is held in memory.
   virtual void drain() = 0;
   // The last lines, oldest first.
   [[nodiscard]] virtual std::vector<std::string> tail() const = 0;

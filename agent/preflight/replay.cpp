@@ -16,6 +16,7 @@
 #include "agent/process/processes.h"
 #include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_command.h"
+#include "base/core/words.h"
 #include "base/io/fd.h"
 
 namespace robustrun::agent {
@@ -163,8 +164,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
 
   void on_late() {
     if (std::exchange(is_killing_, true)) return finish();  // they survived even SIGKILL
-    fail(Outcome::kFailed, fmt::format("it did not end within {:.3g} s",
-                                       std::chrono::duration<double>(order_.limit).count()));
+    fail(Outcome::kFailed, "it did not end within " + base::in_seconds(order_.limit));
     end_within(kReplayKillMax);
     for (const auto& process : processes_) {
       if (process) process->kill_tree();

@@ -12,6 +12,7 @@
 #include "agent/node/limits.h"
 #include "agent/process/shim_link.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 
 namespace robustrun::agent {
 namespace {
@@ -109,8 +110,7 @@ class Asked : public std::enable_shared_from_this<Asked> {
   }
 
   void on_timeout() {
-    std::string words = fmt::format("no answer within {:.3g} s",
-                                    std::chrono::duration<double>(question_.within).count());
+    std::string words = "no answer within " + base::in_seconds(question_.within);
     if (!last_line().empty()) words += fmt::format("; its last line: {}", last_line());
     finish(base::fail(base::Errc::kTimeout, std::move(words)));
   }

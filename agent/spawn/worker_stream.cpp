@@ -56,7 +56,8 @@ base::Result<WorkerStream> open_worker_stream(NodeContext& node, WorkerStreamPla
   LogPumpOptions options;
   options.source = std::move(plan.source);
   if (to_file(route)) options.file = plan.is_stderr ? plan.paths.stderr_log : plan.paths.stdout_log;
-  options.to_console = route != wire::StreamRoute::kFile;
+  // Without a log folder (make_paths()) its output would be nowhere.
+  options.to_console = route != wire::StreamRoute::kFile || options.file.empty();
   options.tail_lines = plan.is_stderr ? kStderrTailLines : 0;
   options.filters = plan.is_stderr ? node.workers.stderr_filters : node.workers.stdout_filters;
   if (!options.filters.empty()) {

@@ -183,6 +183,7 @@ class NetworkLink final : public SupervisorLink {
     channel_->set_handlers({[this](wire::Message message) { on_message(std::move(message)); },
                             [this](const base::Error& error) { on_broken(error.what); },
                             [this] { handlers_.on_drained(); }});
+    handlers_.on_drained();  // a connection that it replaces will not drain any more
   }
 
   void send_hello(wire::Channel& channel) {

@@ -28,8 +28,8 @@ class SupervisorLink {
  public:
   struct Handlers {
     std::function<void(wire::Message)> on_message;
-    // congested() is false again, so bulk output may be sent. Also called when a connection breaks;
-    // output that is sent without a connection never reaches the supervisor.
+    // congested() is false again, so bulk output may be sent. Also called when a connection breaks
+    // or begins; output that is sent without one never reaches the supervisor.
     std::function<void()> on_drained;
     // The supervisor is lost for good: the agent must kill everything and leave. Over a network,
     // kUnavailable: it cannot be reached; other errors: it has refused this agent.

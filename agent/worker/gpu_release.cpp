@@ -14,6 +14,7 @@
 #include "agent/spawn/worker_command.h"
 #include "agent/worker/gpu_holders.h"
 #include "base/io/log.h"
+#include "base/io/timer.h"
 
 namespace robustrun::agent {
 namespace {
@@ -27,7 +28,8 @@ class NoGpus final : public GpuRelease {
 
 class GpuReleaseImpl final : public GpuRelease {
  public:
-  explicit GpuReleaseImpl(NodeContext& node) : node_(node), again_(node.executor) {
+  explicit GpuReleaseImpl(NodeContext& node)
+      : node_(node), again_(node.executor), limit_(node.executor) {
     ask([this](std::vector<GpuReading> gpus) { on_first_look(std::move(gpus)); });
   }
 
@@ -47,7 +49,9 @@ class GpuReleaseImpl final : public GpuRelease {
     if (!may_hold_) return go();
     go_ = std::move(go);
     waiting_since_ = node_.clock.now();
+    held_by_.clear();
     if (!asked_ && !counting_) look();
+    watch_limit();
   }
 
  private:
@@ -62,16 +66,21 @@ class GpuReleaseImpl final : public GpuRelease {
   void look();
   void count_holders(std::vector<GpuReading> gpus);
   void on_counted(const Count& count);
+  void watch_limit();
+  [[nodiscard]] base::Nanos waited() const { return node_.clock.now() - waiting_since_; }
+  void release_held();
   void release();
 
   const std::shared_ptr<GpuReleaseImpl*> self_ = std::make_shared<GpuReleaseImpl*>(this);
   NodeContext& node_;
   boost::asio::steady_timer again_;
+  base::Timer limit_;                          // of kGpuFreeMax
   std::unique_ptr<AskedProgram> asked_;        // null: no question is under way
   std::optional<std::vector<GpuReading>> before_;  // none: unknown
   std::vector<std::string> visible_;           // GPUs of the previous workers; empty: all
   std::function<void()> go_;                   // null: no start waits
   base::Nanos waiting_since_{};
+  std::string held_by_;                        // at the last count since then
   std::optional<base::Nanos> begun_at_;        // when the first workers were to start
   bool may_hold_ = false;  // workers have ended, and it is not known whether GPUs are free
   bool counting_ = false;
@@ -137,29 +146,39 @@ void GpuReleaseImpl::count_holders(std::vector<GpuReading> gpus) {
 
 void GpuReleaseImpl::on_counted(const Count& count) {
   counting_ = false;
-  const base::Nanos waited = go_ ? node_.clock.now() - waiting_since_ : base::Nanos{};
-  const double seconds = std::chrono::duration<double>(waited).count();
   if (count.holders.empty()) {
-    if (waited >= kGpuWaitReported) {
-      RR_LOG(kInfo, {}, "waited {:.1f} s for GPU memory of the previous workers", seconds);
+    if (go_ && waited() >= kGpuWaitReported) {
+      RR_LOG(kInfo, {}, "waited {:.1f} s for GPU memory of the previous workers",
+             std::chrono::duration<double>(waited()).count());
     }
     return release();
   }
   if (!go_) return;  // asked again when a start waits
-  if (waited >= kGpuFreeMax) {
-    RR_LOG(kWarn, {},
-           "GPU memory of the previous workers is not free after {:.0f} s; new workers start "
-           "nevertheless; held: {}",
-           seconds, count.words);
-    return release();
-  }
+  held_by_ = count.words;
+  if (waited() >= kGpuFreeMax) return release_held();
   again_.expires_after(kGpuFreePoll);
   again_.async_wait([this](const boost::system::error_code& error) {
     if (!error) look();
   });
 }
 
+// Beside the counts, which may not come back.
+void GpuReleaseImpl::watch_limit() {
+  if (!go_) return;
+  limit_.after(kGpuFreePoll, [this] { waited() >= kGpuFreeMax ? release_held() : watch_limit(); });
+}
+
+void GpuReleaseImpl::release_held() {
+  RR_LOG(kWarn, {},
+         "GPU memory of the previous workers is not free after {:.0f} s; new workers start "
+         "nevertheless; held: {}",
+         std::chrono::duration<double>(waited()).count(),
+         held_by_.empty() ? "by unknown processes, since counting them takes too long" : held_by_);
+  release();
+}
+
 void GpuReleaseImpl::release() {
+  limit_.cancel();
   may_hold_ = false;
   if (const auto go = std::exchange(go_, nullptr)) go();
 }

@@ -221,7 +221,15 @@ void Worker::report(std::vector<wire::CheckpointNote> notes) {
 
 bool Worker::report_progress() {
   if (shim_) shim_->keep_going();
-  if (!record_ || exited_) return false;
+  if (exited_) return false;
+  if (!record_) {
+    // Without the boot module, what the worker prints is all there is.
+    const bool has_printed = line_metrics_ && line_metrics_->has_news();
+    if (has_printed) {
+      node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, {})));
+    }
+    return false;
+  }
   report(checkpoints_.due(node_.clock.now()));
   auto news = record_->read_news();
   if (!news) newest_.reset();  // not readable just now
@@ -318,13 +326,13 @@ wire::OomKiller Worker::oom_killer_of(base::ExitStatus status, const wire::Worke
 }
 
 void Worker::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
-  report_progress();
-  report(checkpoints_.rest());
-  exited_ = true;
-  end_ = base::describe(status);
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->drain();
   }
+  report_progress();  // with the numbers in its last lines
+  report(checkpoints_.rest());
+  exited_ = true;
+  end_ = base::describe(status);
   wire::WorkerExited report;
   report.attempt = attempt_;
   report.local_rank = slot_.local_rank;

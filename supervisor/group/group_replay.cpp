@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <utility>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -178,8 +178,8 @@ class Wave final : public GroupReplay, public std::enable_shared_from_this<Wave>
           !kept.why.empty() ? kept.outcome
           : ran             ? Outcome::kFailed
                             : Outcome::kUntested,
-          fmt::format("it did not {} within {:.3g} s", ran ? "end" : "begin",
-                      std::chrono::duration<double>(order_.limit).count()));
+          fmt::format("it did not {} within {}", ran ? "end" : "begin",
+                      base::in_seconds(order_.limit)));
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <string>
 
 #include "agent/deps/limits.h"
@@ -35,6 +36,21 @@ TEST_CASE("without a folder there is no file, and without a disk the end is stil
     log.keep("words");
     CHECK(log.tail() == "words");
   }
+}
+
+TEST_CASE("an error says why the installer failed, and quotes its last lines once") {
+  using base::Errc;
+  InstallLog log("/logs", base::NodeId{0});
+  CHECK(log.why_failed({Errc::kNotFound, ENOENT, "cannot run pip: No such file"}) ==
+        "cannot run pip: No such file; all of it: /logs/deps.node0.log");
+  log.keep("Collecting torch\nfetching: 3 %\n");
+  CHECK(log.why_failed({Errc::kUnavailable, 0, "exit code 1: fetching: 3 %"}) ==
+        "exit code 1; its last lines: Collecting torch / fetching: 3 %; "
+        "all of it: /logs/deps.node0.log");
+  CHECK(log.why_failed(
+            {Errc::kTimeout, 0, "no answer within 3600 s; its last line: fetching: 3 %"}) ==
+        "it did not end within 3600 s; its last lines: Collecting torch / fetching: 3 %; "
+        "all of it: /logs/deps.node0.log");
 }
 
 }  // namespace robustrun::agent::install_log_test

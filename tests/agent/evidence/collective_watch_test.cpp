@@ -394,6 +394,23 @@ TEST_CASE("a question under way also answers a collect()") {
   CHECK(collected->comms.size() == 1);
 }
 
+TEST_CASE("an answer that is never read is not waited for; the previous one is used") {
+  Fixture f;
+  f.tick();
+  f.answer(std::vector{comm_of(78, 12, 11, 900ms)});
+  std::optional<CollectiveWatch::Collected> collected;
+  for (int i = 0; i < 2; ++i) {  // the second one finds a question under way
+    collected.reset();
+    f.watch->collect([&](CollectiveWatch::Collected all) { collected.emplace(std::move(all)); });
+    f.loop.run_for(1ms);
+    CHECK_FALSE(collected);
+    f.clock.time += kFlightCollectMax;
+    REQUIRE(f.loop.run_until([&] { return collected.has_value(); }));
+    CHECK(collected->comms.size() == 1);
+  }
+  CHECK(f.asked.questions == 2);
+}
+
 TEST_CASE("a watch that is dropped does not call back") {
   Fixture f;
   f.watch.emplace(f.node, CollectiveWatch::Subject{}, *f.record, nullptr);

@@ -95,6 +95,15 @@ TEST_CASE("a library that refuses is quoted") {
   CHECK(machine.reported[0] == "NVML does not work: 18 (Driver/library version mismatch)");
 }
 
+TEST_CASE("a refusal is over when the library gives values again") {
+  Machine machine(std::string("echo 'refused 18 (no)'\necho beat\n"
+                              "echo 'gpu 0 pci=00000000:3b:00.0 ecc=0'\n") +
+                  kPatient);
+  REQUIRE(machine.tells(2));
+  CHECK(machine.reported[0] == "NVML does not work: 18 (no)");
+  CHECK(machine.reported[1] == "NVML works again (over)");
+}
+
 TEST_CASE("a helper that dies is reported, with its last line") {
   Machine machine("echo 'driver is gone' >&2\nexit 3\n");
   REQUIRE(machine.tells(1));

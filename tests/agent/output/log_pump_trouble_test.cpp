@@ -149,6 +149,30 @@ TEST_CASE("a congested console pauses reading, so that nothing is lost and memor
   CHECK(f.pump->dropped_bytes() == 0);
 }
 
+TEST_CASE("a dead worker's last words are known at once, whatever its output waits for") {
+  PumpFixture f;
+  REQUIRE(::fcntl(f.worker.get(), F_SETPIPE_SZ, 1 << 20) >= 0);
+  std::string text;
+  SUBCASE("more than its log file takes at once") { text = lines(900'000, 'a'); }
+  SUBCASE("a congested console") { text = lines(100, 'a'); }
+  text += "last words\n";
+  f.open();
+  const bool is_congested = text.size() < 1000;
+  f.pump->set_congested(is_congested);
+  f.write(text);
+  f.pump->drain();  // a stray process holds the pipe open
+  REQUIRE_FALSE(f.pump->tail().empty());
+  CHECK(f.pump->tail().back() == "last words");
+  CHECK(f.console.size() < text.size());
+  CHECK(f.finished == 0);
+  f.pump->set_congested(false);
+  REQUIRE(f.run_to_end());
+  CHECK(f.console == text);
+  CHECK(f.file() == text);
+  CHECK(f.pump->tail().back() == "last words");
+  CHECK(f.pump->dropped_bytes() == 0);
+}
+
 TEST_CASE("set_congested may be called from within on_console") {
   PumpFixture f(false);
   agent::LogPump::Handlers handlers;

@@ -52,8 +52,8 @@ struct Link {
     network.on_late = [this](const std::string&) { ++late; };
     link = SupervisorLink::over_network(
         loop.executor(), clock, std::make_unique<FakeDialer>(dialer), std::move(network),
-        {[this](wire::Message message) { received.push_back(std::move(message)); }, [] {},
-         [this](const base::Error& why) { given_up.push_back(why); }});
+        {[this](wire::Message message) { received.push_back(std::move(message)); },
+         [this] { ++drained; }, [this](const base::Error& why) { given_up.push_back(why); }});
   }
   ~Link() { link->close(); }
   // The supervisor answers the dial that is under way, or the next one.
@@ -86,7 +86,7 @@ struct Link {
   FakeDialer::Log dialer;
   std::vector<wire::Message> sent, received;  // `sent`: over the newest connection
   std::vector<base::Error> given_up;
-  int late = 0;
+  int late = 0, drained = 0;
   std::unique_ptr<SupervisorLink> link;
 };
 
@@ -222,6 +222,18 @@ TEST_CASE("a supervisor that was superseded is refused") {
   CHECK(all_of<wire::Refused>(run.sent)[0].text == "supervisor 2 has taken the run over");
   CHECK(run.received.size() == 1);
   CHECK(run.given_up.empty());
+}
+
+TEST_CASE("output goes on when another supervisor's connection replaces a congested one") {
+  Link run;
+  REQUIRE(run.loop.run_until([&] { return run.dialer.done != nullptr; }));
+  const auto dial = run.dialer.done;
+  const auto first = run.connect("one");
+  const int before = run.drained;
+  run.dialer.done = dial;  // it began before "one" called
+  run.connect("two");
+  CHECK(first->is_closed);
+  CHECK(run.drained == before + 1);
 }
 
 }  // namespace

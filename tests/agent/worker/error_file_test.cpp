@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/node/limits.h"
+#include "agent/node/worker_file.h"
 #include "agent/node/worker_json.h"
 #include "base/core/clock.h"
 #include "tests/scratch_folder.h"
@@ -69,6 +70,14 @@ TEST_CASE("a file that cannot be parsed is reported as such and causes no failur
     CHECK(file->message.find(row.says) != std::string::npos);
     CHECK(file->timestamp_s == 0);
   }
+}
+
+TEST_CASE("a file of a worker that is too large is told with its limit, also a small one") {
+  const test::ScratchFolder folder;
+  const std::string path = folder.write("names", std::string(2049, 'x'));
+  const auto read = agent::read_worker_file(path, 2048);
+  REQUIRE_FALSE(read);
+  CHECK(read.error().what == "it is larger than 2 KiB");
 }
 
 TEST_CASE("parts that are missing or of another type are empty") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -111,6 +112,28 @@ TEST_CASE("they wait for a limited time, and the holder is named") {
   machine.clock.time += agent::kGpuFreeMax;
   REQUIRE(machine.loop.run_until([&machine] { return machine.started == 2; }));
   CHECK(machine.said.find("held: GPU 0 by pid 2147483647, which has ended") != std::string::npos);
+}
+
+TEST_CASE("they wait for a limited time even if the holders cannot be counted") {
+  Machine machine;
+  machine.begin();
+  machine.say(kHeld);
+  const auto gate = base::make_pipe();
+  REQUIRE(gate);
+  const auto hang = [fd = gate->first.get()] {
+    char byte = 0;
+    static_cast<void>(!::read(fd, &byte, 1));
+  };
+  REQUIRE(machine.pool.submit(0, hang, {}));  // as a dead mount does
+  machine.workers_come_and_go();
+  machine.release->when_free([&machine] { ++machine.started; });
+  REQUIRE(machine.loop.run_until([&machine] { return machine.calls() >= 2; }));
+  CHECK(machine.started == 1);
+  machine.clock.time += agent::kGpuFreeMax;
+  REQUIRE(machine.loop.run_until([&machine] { return machine.started == 2; }));
+  CHECK(
+      machine.said.find("not free after 10 s; new workers start nevertheless; held: by unknown") !=
+      std::string::npos);
 }
 
 TEST_CASE("without holders no start waits, and that is known before a start asks") {

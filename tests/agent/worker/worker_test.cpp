@@ -82,6 +82,50 @@ TEST_CASE("an exit is reported with the worker's last words; it is gone when its
   CHECK(run.worker->gone());
 }
 
+TEST_CASE("output for a log file goes to the console if there is no log folder") {
+  One run;
+  run.start_order.slots[0].err = wire::StreamRoute::kFile;
+  run.begin();
+  run.processes[0].write_stderr("hello\n");
+  run.processes[0].exit(kSucceeded, run.clock.now());
+  REQUIRE(run.all<wire::Output>().size() == 1);
+  CHECK(run.all<wire::Output>()[0].bytes == "hello\n");
+}
+
+TEST_CASE("the numbers that a worker printed last are reported before its exit") {
+  One run;
+  run.node.workers.metrics = {"loss=loss={value}"};
+  run.node.workers.python_path = "/nowhere";
+  run.begin();
+  run.processes[0].write_stderr("loss=1\n");
+  run.processes[0].exit(kSucceeded, run.clock.now());
+  REQUIRE(run.all<wire::WorkerProgress>().size() == 1);
+  const wire::WorkerProgress last = run.all<wire::WorkerProgress>()[0];
+  CHECK(last.lines == 1);
+  REQUIRE(last.metrics.size() == 1);
+  CHECK(last.metrics[0].value == 1);
+  CHECK(std::holds_alternative<wire::WorkerExited>(run.sent.back()));
+}
+
+TEST_CASE("printed numbers are reported without the boot module, too") {
+  One run;
+  run.node.workers.metrics = {"loss=loss={value}"};
+  run.begin();
+  run.processes[0].write_stderr("loss=1\n");
+  REQUIRE(run.loop.run_until([&run] {
+    CHECK_FALSE(run.worker->report_progress());
+    return !run.all<wire::WorkerProgress>().empty();
+  }));
+  CHECK_FALSE(run.worker->report_progress());
+  REQUIRE(run.all<wire::WorkerProgress>().size() == 1);
+  const wire::WorkerProgress progress = run.all<wire::WorkerProgress>()[0];
+  CHECK(progress.attempt == base::Attempt{3});
+  CHECK(progress.lines == 1);
+  CHECK(progress.steps == 0);
+  REQUIRE(progress.metrics.size() == 1);
+  CHECK(progress.metrics[0].name == "loss");
+}
+
 TEST_CASE("only a failure of its own before a step counts as an early one") {
   for (const base::ExitStatus status : {kSucceeded, killed_by(SIGTERM), killed_by(SIGKILL)}) {
     One run;
