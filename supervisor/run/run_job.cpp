@@ -329,8 +329,9 @@ base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
 }
 
 // Saves what a supervisor needs that takes the run over. The run goes on without it.
-void save_for_successors(const RunRequest& request, const Driver& driver) {
-  auto saved = save_request(request);
+void save_for_successors(const RunRequest& request, const ContinuedClock& clock,
+                         const Driver& driver) {
+  auto saved = save_request(request, clock.ahead());
   if (const auto authority = driver.authority(); saved && authority) {
     saved = save_authority(request.run_directory, *authority);
   }
@@ -382,7 +383,7 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
 }
 
 // `predecessor`: the run to take over; null: a new run.
-int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
+int supervise(const RunRequest& request, const ContinuedClock& clock, Predecessor* predecessor,
               std::optional<RunLock> lock) {
   const auto executable = own_executable();
   if (!executable) return refuse(executable.error());
@@ -428,7 +429,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     auto journal = Journal::create(journal_path(request));
     if (!journal) return refuse(journal.error());
     driver.record_to(*std::move(journal));
-    save_for_successors(request, driver);
+    save_for_successors(request, clock, driver);
     if (!request.console_log.empty()) {
       auto log = ConsoleLog::open(request.console_log);
       if (!log) return refuse(log.error());
@@ -485,7 +486,7 @@ void detach_console(int announce_fd, RunRequest& request) {
 }  // namespace
 
 int run_job(const RunRequest& request) {
-  const base::SystemClock clock;
+  const ContinuedClock clock;
   return supervise(request, clock, nullptr, std::nullopt);
 }
 
@@ -517,8 +518,8 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   const Folded& past = predecessor.folded;
   const base::SystemClock machine;
   const base::Nanos last_wall = past.run.wall_time + (past.last - past.started);
-  const bool same_boot = !saved->boot_id.empty() && saved->boot_id == boot_id();
-  const ContinuedClock clock(clock_ahead(same_boot, past.last, last_wall, machine));
+  const ContinuedClock clock(
+      clock_ahead(saved->has_clock_of_this_boot(), past.last, last_wall, machine));
   return supervise(request, clock, &predecessor, *std::move(lock));
 }
 
