@@ -240,9 +240,15 @@ void AgentConnections::on_report(base::NodeId node, const wire::Bye&) {
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time
-// tells the difference best. On one machine there is none.
+// tells the difference best. On one machine both read the same clock, but after a takeover ours may
+// be ahead of it.
 void AgentConnections::note_clock(NodeLink& link, base::Nanos theirs) const {
-  if (!are_remote() || theirs == base::Nanos{}) return;
+  if (!are_remote()) {
+    const base::Nanos ours = clock_.now();
+    link.clock_offset = ours - base::SystemClock().now();
+    return;
+  }
+  if (theirs == base::Nanos{}) return;
   const base::Nanos difference = clock_.now() - theirs;
   const bool known = link.clock_offset != base::Nanos{};
   link.clock_offset = known ? std::min(link.clock_offset, difference) : difference;
