@@ -475,11 +475,20 @@ void restore_beginning(const SavedRequest& saved, JournalReadout& readout) {
                          JournalEntry{at, Event{at, {}, {}, std::move(started)}});
 }
 
+// The run may have been started in a terminal, and have none now. What it did without there, it
+// does without here: whether that was the user's choice is not known.
+void fit_console(ConsoleStyle& style) {
+  const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+  style.live = style.live && is_terminal;
+  style.colour_err = style.colour_err && is_terminal;
+  style.colour_out = style.colour_out && ::isatty(STDOUT_FILENO) == 1;
+}
+
 // The console is the run's file, whatever it was before; a hangup stays ignored.
 void detach_console(int announce_fd, RunRequest& request) {
   request.announce_fd = announce_fd;
   request.console_log = console_log_file(request.run_directory);
-  request.console.colour_out = request.console.colour_err = false;
+  request.console.live = request.console.colour_out = request.console.colour_err = false;
   std::erase(request.end_signals, SIGHUP);
 }
 
@@ -503,7 +512,11 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;
-  if (announce_fd >= 0) detach_console(announce_fd, request);
+  if (announce_fd >= 0) {
+    detach_console(announce_fd, request);
+  } else {
+    fit_console(request.console);
+  }
   if (folded->exit_code) {
     RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
            *folded->exit_code);
