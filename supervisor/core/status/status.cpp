@@ -98,6 +98,9 @@ void StatusFold::take(const Event& event) {
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
           now_.host = body.host;
           now_.pid = body.pid;
+          // The new supervisor watches anew, and reports again what lasts. A confirmed hang ends
+          // the attempt.
+          if (now_.hang && !now_.hang->confirmed) now_.hang.reset();
         }
       },
       event.body);

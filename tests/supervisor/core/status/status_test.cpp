@@ -263,7 +263,11 @@ TEST_CASE("a hang is told, with its age, until it passes or the next attempt beg
   Story passed = story;
   passed.event(80000, hang_of(1, Diagnosed::Stage::kPassed));
   CHECK_FALSE(status_of_journal(passed.entries).hang);
+  Story resumed = story;
+  resumed.event(80000, SupervisorResumed{2, "beta", 7, {}, {}});  // watches anew
+  CHECK_FALSE(status_of_journal(resumed.entries).hang);
   story.event(80000, hang_of(1, Diagnosed::Stage::kConvicted));
+  story.event(81000, SupervisorResumed{2, "beta", 7, {}, {}});
   REQUIRE(status_of_journal(story.entries).hang);
   CHECK(status_of_journal(story.entries).hang->confirmed);
   story.start(90000, 2, 4);
