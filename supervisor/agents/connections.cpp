@@ -125,8 +125,8 @@ void AgentConnections::perform(const AdoptNode& action) {
   link.joined = action.agent == AdoptNode::Agent::kJoined;
   if (!link.joined) return;
   if (!are_remote()) return lose(action.node, {"it ended with its supervisor"});
-  const LeaseTimes& lease = request_.network.lease;
-  link.broken_at = link.heard_at + lease.lost_after - lease.suspect_after;
+  link.broken_at = link.heard_at;
+  link.returns_within = request_.network.lease.lost_after;
   link.broken_why = "its supervisor was gone";
   link.listens = action.listens;
   if (listener_ && !link.listens.empty()) listener_->call(link.listens);
@@ -292,6 +292,7 @@ void AgentConnections::on_channel_closed(base::NodeId node, const std::string& w
   if (!are_remote() || !link.joined || link.lost) return;
   if (link.launcher_lost) return lose(node, *link.launcher_lost);
   link.broken_at = clock_.now();
+  link.returns_within = request_.network.lease.suspect_after;
   link.broken_why = why;
   hands_.on_broken(node, "its connection broke: " + why);
 }

@@ -131,6 +131,7 @@ TEST_CASE("an agent whose connection broke may come back, and is connected again
   channel->handlers.on_closed({base::Errc::kUnavailable, 0, "reset by peer"});
   CHECK(run.broken == std::vector<std::string>{"its connection broke: reset by peer"});
   CHECK(run.table[{0}].broken_at == run.clock.time);
+  CHECK(run.table[{0}].returns_within == base::Nanos(3s));
   channel = run.admit(0);
   CHECK_FALSE(run.table[{0}].broken_at);
   CHECK(run.connected.back() == std::pair(0U, true));
@@ -221,7 +222,8 @@ TEST_CASE("an agent that was taken over has the time of a silent one to come bac
   run.connections->perform(AdoptNode{{0}, {4}, "n0", AdoptNode::Agent::kJoined, "10.0.0.1:7"});
   const NodeLink& link = run.table[{0}];
   CHECK(link.joined);
-  CHECK(link.broken_at == run.clock.time + 7s);
+  CHECK(link.broken_at == run.clock.time);
+  CHECK(link.returns_within == base::Nanos(10s));
   run.admit(0, 4);
   CHECK_FALSE(link.broken_at);
   CHECK(link.listens.empty());
