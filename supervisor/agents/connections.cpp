@@ -125,8 +125,8 @@ void AgentConnections::perform(const AdoptNode& action) {
   link.joined = action.agent == AdoptNode::Agent::kJoined;
   if (!link.joined) return;
   if (!are_remote()) return lose(action.node, {"it ended with its supervisor"});
-  const LeaseTimes& lease = request_.network.lease;
-  link.broken_at = link.heard_at + lease.lost_after - lease.suspect_after;
+  link.broken_at = link.heard_at;
+  link.returns_within = request_.network.lease.lost_after;
   link.broken_why = "its supervisor was gone";
   link.listens = action.listens;
   if (listener_ && !link.listens.empty()) listener_->call(link.listens);
@@ -240,9 +240,15 @@ void AgentConnections::on_report(base::NodeId node, const wire::Bye&) {
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time
-// tells the difference best. On one machine there is none.
+// tells the difference best. On one machine both read the same clock, but after a takeover ours may
+// be ahead of it.
 void AgentConnections::note_clock(NodeLink& link, base::Nanos theirs) const {
-  if (!are_remote() || theirs == base::Nanos{}) return;
+  if (!are_remote()) {
+    const base::Nanos ours = clock_.now();
+    link.clock_offset = ours - base::SystemClock().now();
+    return;
+  }
+  if (theirs == base::Nanos{}) return;
   const base::Nanos difference = clock_.now() - theirs;
   const bool known = link.clock_offset != base::Nanos{};
   link.clock_offset = known ? std::min(link.clock_offset, difference) : difference;
@@ -286,6 +292,7 @@ void AgentConnections::on_channel_closed(base::NodeId node, const std::string& w
   if (!are_remote() || !link.joined || link.lost) return;
   if (link.launcher_lost) return lose(node, *link.launcher_lost);
   link.broken_at = clock_.now();
+  link.returns_within = request_.network.lease.suspect_after;
   link.broken_why = why;
   hands_.on_broken(node, "its connection broke: " + why);
 }

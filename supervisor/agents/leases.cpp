@@ -54,12 +54,12 @@ void Leases::check(base::NodeId node) {
   if (silence >= times_.suspect_after) {
     suspect(node, fmt::format("it has been silent for {}", base::duration_words(silence)));
   }
-  const bool did_not_return = link.broken_at && now - *link.broken_at >= times_.suspect_after;
+  const bool did_not_return = link.broken_at && now - *link.broken_at >= link.returns_within;
   if (!did_not_return && silence < times_.lost_after) return;
   if (!link.ranks.empty() && hands_.peers_progress() && silence < kSilenceWithProgressMax) return;
   const std::string why =
       did_not_return ? fmt::format("its connection broke ({}) and it did not come back within {}",
-                                   link.broken_why, base::in_seconds(times_.suspect_after))
+                                   link.broken_why, base::in_seconds(link.returns_within))
                      : fmt::format("it was silent for {}{}", base::duration_words(silence),
                                    link.answers ? "" : ", and its machine does not answer");
   hands_.lose(node, why, link.answers);

@@ -3,7 +3,8 @@
 //
 // 1. Its connection is broken, and its machine does not answer on the second channel
 //    (AgentLauncher::probe).
-// 2. Its connection is broken, and its agent has not reconnected within LeaseTimes::suspect_after.
+// 2. Its connection is broken, and its agent has not reconnected within LeaseTimes::suspect_after
+//    (LeaseTimes::lost_after since a takeover).
 // 3. Its agent has been silent for LeaseTimes::lost_after.
 //
 // In cases 2 and 3 a node with ranks is kept while other ranks do steps, because that shows that

@@ -32,6 +32,7 @@ struct NodeLink {
   base::Nanos asked_at{};  // when its agent was launched; 0: it came by itself
   base::Nanos heard_at{};  // last message, by our clock
   std::optional<base::Nanos> broken_at;  // since when it has no connection
+  base::Nanos returns_within{};  // how long it may be without; set with broken_at
   std::string broken_why;
   std::optional<launcher::AgentEnd> launcher_lost;  // the launcher lost it while it was connected
   base::Nanos clock_offset{};  // upper bound of our clock minus the node's

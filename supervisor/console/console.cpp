@@ -329,6 +329,8 @@ class LocalConsole final : public Console {
 std::unique_ptr<Console> Console::open(boost::asio::any_io_executor executor, int out_fd,
                                        int err_fd, ConsoleStyle style, std::string role,
                                        std::function<void()> on_drained, ConsoleLimits limits) {
+  // A run that was taken over may have been started in a terminal, and have none now.
+  style.live = style.live && ::isatty(err_fd) == 1;
   auto console = std::make_unique<LocalConsole>(std::move(executor), std::move(style),
                                                 std::move(role), std::move(on_drained), limits);
   console->open(out_fd, err_fd);

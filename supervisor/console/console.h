@@ -6,9 +6,9 @@
 // a redirection). While it takes bytes, however slowly, congested() makes the agents wait, and
 // nothing is lost. When it has taken none for kConsoleStallMax, output is dropped and counted, and
 // a line reports the loss once the terminal takes bytes again. After a closed pipe (EPIPE) the rest
-// is dropped silently. With ConsoleStyle::live, progress bars of ranks become one line at the
-// bottom of the terminal, above a line about the run (live_area.h). The console's own threads
-// write; a thread that is stuck in the kernel delays neither the loop nor the exit.
+// is dropped silently. With ConsoleStyle::live, if stderr is a terminal, progress bars of ranks
+// become one line at its bottom, above a line about the run (live_area.h). The console's own
+// threads write; a thread that is stuck in the kernel delays neither the loop nor the exit.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

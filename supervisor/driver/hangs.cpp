@@ -51,9 +51,10 @@ void Hangs::watch() {
   const base::Nanos now = clock_.now();
   const std::uint64_t counted = hands_.steps();
   const std::uint64_t steps = counted > 0 ? counted : collectives_done_.value_or(0);
-  watch_.note_steps(steps, now);
+  auto over = watch_.note_steps(steps, now);
   pace_looks_.note_steps(steps, now);
   if (!hands_.is_running()) return;
+  if (over) hands_.on_diagnosed(*std::move(over));
   if (!watch_.wants_look(now)) return watch_for_slow_ranks();
   watch_.begin_look(now);
   looks_.look(true, [this, attempt = hands_.attempt()](const tracer::Verdict* verdict) {

@@ -1,5 +1,5 @@
 #pragma once
-// The clock of a run that was taken over. It continues the times in the journal, so that they rise
+// The clock of a run. After a takeover it continues the times in the journal, so that they rise
 // across hosts and reboots.
 
 #include <algorithm>
@@ -14,6 +14,7 @@ class ContinuedClock final : public base::Clock {
   explicit ContinuedClock(base::Nanos ahead = {}) : ahead_(ahead) {}
   [[nodiscard]] base::Nanos now() const override { return system_.now() + ahead_; }
   [[nodiscard]] base::Nanos wall_time() const override { return system_.wall_time(); }
+  [[nodiscard]] base::Nanos ahead() const { return ahead_; }
 
  private:
   base::SystemClock system_;

@@ -329,8 +329,9 @@ base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
 }
 
 // Saves what a supervisor needs that takes the run over. The run goes on without it.
-void save_for_successors(const RunRequest& request, const Driver& driver) {
-  auto saved = save_request(request);
+void save_for_successors(const RunRequest& request, const ContinuedClock& clock,
+                         const Driver& driver) {
+  auto saved = save_request(request, clock.ahead());
   if (const auto authority = driver.authority(); saved && authority) {
     saved = save_authority(request.run_directory, *authority);
   }
@@ -382,7 +383,7 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
 }
 
 // `predecessor`: the run to take over; null: a new run.
-int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
+int supervise(const RunRequest& request, const ContinuedClock& clock, Predecessor* predecessor,
               std::optional<RunLock> lock) {
   const auto executable = own_executable();
   if (!executable) return refuse(executable.error());
@@ -428,7 +429,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     auto journal = Journal::create(journal_path(request));
     if (!journal) return refuse(journal.error());
     driver.record_to(*std::move(journal));
-    save_for_successors(request, driver);
+    save_for_successors(request, clock, driver);
     if (!request.console_log.empty()) {
       auto log = ConsoleLog::open(request.console_log);
       if (!log) return refuse(log.error());
@@ -474,18 +475,27 @@ void restore_beginning(const SavedRequest& saved, JournalReadout& readout) {
                          JournalEntry{at, Event{at, {}, {}, std::move(started)}});
 }
 
+// The run may have been started in a terminal, and have none now. What it did without there, it
+// does without here: whether that was the user's choice is not known.
+void fit_console(ConsoleStyle& style) {
+  const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+  style.live = style.live && is_terminal;
+  style.colour_err = style.colour_err && is_terminal;
+  style.colour_out = style.colour_out && ::isatty(STDOUT_FILENO) == 1;
+}
+
 // The console is the run's file, whatever it was before; a hangup stays ignored.
 void detach_console(int announce_fd, RunRequest& request) {
   request.announce_fd = announce_fd;
   request.console_log = console_log_file(request.run_directory);
-  request.console.colour_out = request.console.colour_err = false;
+  request.console.live = request.console.colour_out = request.console.colour_err = false;
   std::erase(request.end_signals, SIGHUP);
 }
 
 }  // namespace
 
 int run_job(const RunRequest& request) {
-  const base::SystemClock clock;
+  const ContinuedClock clock;
   return supervise(request, clock, nullptr, std::nullopt);
 }
 
@@ -502,7 +512,11 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;
-  if (announce_fd >= 0) detach_console(announce_fd, request);
+  if (announce_fd >= 0) {
+    detach_console(announce_fd, request);
+  } else {
+    fit_console(request.console);
+  }
   if (folded->exit_code) {
     RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
            *folded->exit_code);
@@ -517,8 +531,8 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   const Folded& past = predecessor.folded;
   const base::SystemClock machine;
   const base::Nanos last_wall = past.run.wall_time + (past.last - past.started);
-  const bool same_boot = !saved->boot_id.empty() && saved->boot_id == boot_id();
-  const ContinuedClock clock(clock_ahead(same_boot, past.last, last_wall, machine));
+  const ContinuedClock clock(
+      clock_ahead(saved->has_clock_of_this_boot(), past.last, last_wall, machine));
   return supervise(request, clock, &predecessor, *std::move(lock));
 }
 

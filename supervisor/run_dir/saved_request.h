@@ -5,13 +5,16 @@
 
 #include <string>
 
+#include "base/core/clock.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {
 
 struct SavedRequest {
   RunRequest request;
-  std::string boot_id;  // of the machine whose clock the journal uses
+  // Of the machine whose clock the journal uses, from /proc/sys/kernel/random/boot_id; empty: the
+  // journal uses no machine's clock, or the id could not be read.
+  std::string boot_id;
   JobSpec spec;  // unknown if its run_id is empty: an older version wrote the file
   template <class V>
   void fields(V& v) {
@@ -19,15 +22,14 @@ struct SavedRequest {
     v(2, "boot_id", boot_id);
     v(3, "spec", spec);
   }
+  // Whether the journal's times are those of this machine's clock since its last boot.
+  [[nodiscard]] bool has_clock_of_this_boot() const;
 };
 
-// Identifies this boot of this machine, and so its CLOCK_MONOTONIC. From
-// /proc/sys/kernel/random/boot_id; empty if that cannot be read.
-[[nodiscard]] std::string boot_id();
-
 // Writes `<run_directory>/request`. The file has the mode 0600, as it holds the workers'
-// environment.
-[[nodiscard]] base::Status save_request(const RunRequest& request);
+// environment. `clock_ahead`: how far the run's clock is ahead of the machine's
+// (continued_clock.h).
+[[nodiscard]] base::Status save_request(const RunRequest& request, base::Nanos clock_ahead);
 // Errors as of load_private() (private_file.h).
 [[nodiscard]] base::Result<SavedRequest> load_request(const std::string& run_directory);
 

@@ -71,14 +71,19 @@ void HangWatch::note_overdue(base::Rank rank, std::uint64_t comm, bool over, bas
   }
 }
 
-void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
+std::optional<Diagnosed> HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
   pace_.note(steps, now);
-  if (pace_.take_recovery()) said_slow_.reset();  // a next time is news
-  if (steps == steps_) return;
+  std::optional<Diagnosed> over;
+  if (pace_.take_recovery() && said_slow_) {
+    over = round(&*said_slow_, {});
+    over->stage = Diagnosed::Stage::kPassed;
+    said_slow_.reset();  // a next time is news
+  }
+  if (steps == steps_) return over;
   if (steps < steps_) {  // something else is counted from now on
     steps_ = steps;
     stepped_at_ = now;
-    return;
+    return over;
   }
   if (steps_ > 0) {  // the time to the first one is the start's
     ++gaps_;
@@ -86,6 +91,7 @@ void HangWatch::note_steps(std::uint64_t steps, base::Nanos now) {
   }
   steps_ = steps;
   stepped_at_ = now;
+  return over;
 }
 
 bool HangWatch::steps_are_missing(base::Nanos now) const {

@@ -66,8 +66,9 @@ class HangWatch {
   // A worker has ended well, and other workers may linger (R12). From now on there may be looks
   // without a report, even if no process group was reported.
   void note_ended(base::Nanos now) { note_group(now); }
-  // The furthest worker has done `steps` steps, or collectives if steps are not counted.
-  void note_steps(std::uint64_t steps, base::Nanos now);
+  // The furthest worker has done `steps` steps, or collectives if steps are not counted. Makes the
+  // event for a slowness that was reported and is over; mostly nullopt.
+  std::optional<Diagnosed> note_steps(std::uint64_t steps, base::Nanos now);
 
   // True when it is time to look at all workers; never between begin_look() and take() or
   // give_up_look().

@@ -98,6 +98,9 @@ void StatusFold::take(const Event& event) {
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
           now_.host = body.host;
           now_.pid = body.pid;
+          // The new supervisor watches anew, and reports again what lasts. A confirmed hang ends
+          // the attempt.
+          if (now_.hang && !now_.hang->confirmed) now_.hang.reset();
         }
       },
       event.body);
@@ -195,7 +198,9 @@ void StatusFold::take(const CheckpointNoted& noted) {
 void StatusFold::take(const Diagnosed& diagnosed, base::Nanos at) {
   using Stage = Diagnosed::Stage;
   if (diagnosed.attempt.value != now_.attempt) return;
-  if (diagnosed.stage == Stage::kPassed) now_.hang.reset();
+  const bool is_slow = is_slowness(diagnosed.verdict.finding);
+  const bool is_shown = now_.hang && is_slowness(now_.hang->finding) == is_slow;
+  if (diagnosed.stage == Stage::kPassed && is_shown) now_.hang.reset();
   const bool is_confirmed = diagnosed.stage == Stage::kConvicted;
   if (!is_confirmed && diagnosed.stage != Stage::kSuspected) return;
   const tracer::Verdict& verdict = diagnosed.verdict;

@@ -30,7 +30,7 @@ struct Diagnosed {
   enum class Stage : std::uint8_t {
     kSuspected,  // it looks like a hang, or the job is slow: reported to the user
     kConvicted,  // the hang will not pass: the attempt ends (Finding::kNotEnded: the run succeeds)
-    kPassed,  // the hang has resolved itself
+    kPassed,  // the hang has resolved itself, or the slow job is as fast as before
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
     kRound,  // the answer to LookAtPace
   };

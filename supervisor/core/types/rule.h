@@ -56,7 +56,7 @@ enum class Rule : std::uint8_t {
   kSlowKept,  // the vote named a machine that stays: a restart is not worth it, or impossible
   kSlowDrain,  // the vote named a machine that will be replaced soon
   kSlowEvicted,  // the slow machine is replaced, which ends the attempt
-  kSlowOver,  // the job is as fast as before again: nothing is replaced
+  kSlowOver,  // the job is as fast as before again, and nothing is replaced
   kReplay,  // groups of nodes are replayed before the restart
   kReplayed,  // result of the replay
   kMetricFault,  // a number that goes wrong ends the attempt

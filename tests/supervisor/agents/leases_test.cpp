@@ -44,6 +44,12 @@ struct Watched {
     leases.emplace(loop.executor(), clock, times, nodes.table, std::move(hands));
     leases->begin();
   }
+  void break_connection(std::uint32_t node, base::Nanos returns_within = 3s) {
+    NodeLink& link = nodes.table[{node}];
+    link.broken_at = clock.time;
+    link.returns_within = returns_within;
+    link.broken_why = "reset";
+  }
   void check() {
     const std::size_t before = checks;
     REQUIRE(loop.run_until([&] { return checks >= before + 2; }));  // one of them is whole
@@ -116,9 +122,7 @@ TEST_CASE("while other ranks do steps, a silent node with ranks is not given up"
 
 TEST_CASE("a broken connection and a machine that does not answer are proof") {
   Watched run(1);
-  NodeLink& link = run.nodes.table[{0}];
-  link.broken_at = run.clock.time;
-  link.broken_why = "reset";
+  run.break_connection(0);
   run.leases->suspect({0}, "its connection broke: reset");
   run.leases->suspect({0}, "once more");
   REQUIRE(run.probes.size() == 1);
@@ -128,7 +132,7 @@ TEST_CASE("a broken connection and a machine that does not answer are proof") {
 
 TEST_CASE("an answer about an earlier agent of the node does not count") {
   Watched run(1);
-  run.nodes.table[{0}].broken_at = run.clock.time;
+  run.break_connection(0);
   run.leases->suspect({0}, "its connection broke");
   run.nodes.table[{0}].generation = {2};
   run.probes.at(0)(false);
@@ -137,9 +141,7 @@ TEST_CASE("an answer about an earlier agent of the node does not count") {
 
 TEST_CASE("a machine that answers has until the end of its lease to reconnect") {
   Watched run(1);
-  NodeLink& link = run.nodes.table[{0}];
-  link.broken_at = run.clock.time;
-  link.broken_why = "reset";
+  run.break_connection(0);
   run.leases->suspect({0}, "its connection broke");
   run.probes.at(0)(true);
   CHECK(run.lost.empty());
@@ -147,6 +149,17 @@ TEST_CASE("a machine that answers has until the end of its lease to reconnect") 
   run.check();
   CHECK(run.lost.at(0) == "its connection broke (reset) and it did not come back within 3 s");
   CHECK(run.answered.at(0));
+}
+
+TEST_CASE("an agent that was taken over may take longer to reconnect, and its loss says how long") {
+  Watched run(1);
+  run.break_connection(0, run.times.lost_after);
+  run.clock.time += 9s;
+  run.check();
+  CHECK(run.lost.empty());
+  run.clock.time += 1s;
+  run.check();
+  CHECK(run.lost.at(0) == "its connection broke (reset) and it did not come back within 10 s");
 }
 
 TEST_CASE("volunteers and agents of this machine have no second channel") {
@@ -162,7 +175,7 @@ TEST_CASE("volunteers and agents of this machine have no second channel") {
 
 TEST_CASE("after the end nothing is checked, and late answers are ignored") {
   Watched run(1);
-  run.nodes.table[{0}].broken_at = run.clock.time;
+  run.break_connection(0);
   run.leases->suspect({0}, "its connection broke");
   run.check();
   run.leases->end();

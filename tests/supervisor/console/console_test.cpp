@@ -42,6 +42,19 @@ ConsoleStyle ranks() {
   return style;
 }
 
+struct Terminal {
+  Terminal() {
+    REQUIRE(master);
+    REQUIRE(::grantpt(master.get()) == 0);
+    REQUIRE(::unlockpt(master.get()) == 0);
+    slave = base::Fd(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+    REQUIRE(slave);
+  }
+
+  base::Fd master{::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
+  base::Fd slave;
+};
+
 // A console whose two destinations are pipes that the test reads.
 struct Fixture {
   explicit Fixture(ConsoleStyle style = {}, ConsoleLimits limits = {}) {
@@ -265,17 +278,12 @@ TEST_CASE("a regular file gets everything, and closed descriptors are no console
 
 TEST_CASE("a terminal gets everything, and a stopped one does not delay the exit") {
   Fixture f;
-  const base::Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  REQUIRE(master);
-  REQUIRE(::grantpt(master.get()) == 0);
-  REQUIRE(::unlockpt(master.get()) == 0);
-  const base::Fd terminal(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
-  REQUIRE(terminal);
-  f.open(terminal.get(), terminal.get(), {}, {.stall_max = 60ms});
+  const Terminal terminal;
+  f.open(terminal.slave.get(), terminal.slave.get(), {}, {.stall_max = 60ms});
   f.console->write(output(0, "hello\n"), "node7");
   std::string seen;
   REQUIRE(f.loop.run_until([&] {
-    Fixture::read_into(seen, master);
+    Fixture::read_into(seen, terminal.master);
     return seen == "hello\r\n";
   }));
   f.console->write(output(0, lines(1'000'000, 'a')), "node7");  // the master has no reader any more
@@ -310,11 +318,34 @@ TEST_CASE("a bar that becomes a line has the name of its worker's host") {
   style.prefix = ConsoleStyle::Prefix::kTemplate;
   style.prefix_template = "[${hostname}] ";
   style.live = true;
-  Fixture f(style);
+  Fixture f;
+  const Terminal terminal;
+  f.open(f.out.second.get(), terminal.slave.get(), style);
   f.console->write(output(3, "\r 10% |#  |\r 90% |###|", true), "node7");
   f.console->end_bars();
   REQUIRE(f.flush());
-  CHECK(f.err_text.starts_with("[node7]  90% |###|"));
+  std::string shown;
+  REQUIRE(f.loop.run_until([&] {
+    Fixture::read_into(shown, terminal.master);
+    return shown.find("[node7]  90% |###|") != std::string::npos;
+  }));
+  CHECK(shown.find("10%") == std::string::npos);
+}
+
+TEST_CASE("where there is no terminal, bars are shown as any other output") {
+  ConsoleStyle style = ranks();
+  style.live = true;
+  const robustrun::test::Scratch scratch;
+  const std::string path = scratch / "console";
+  Fixture f;
+  const base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  f.open(file.get(), file.get(), style);
+  f.console->write(output(3, "a 10%\r", true), "node7");
+  REQUIRE(f.flush());
+  const auto shown = base::read_file(path, 1000);
+  REQUIRE(shown);
+  CHECK(shown->find("a 10%") != std::string::npos);
+  CHECK(shown->find('\x1b') == std::string::npos);
 }
 
 }  // namespace console_test

@@ -554,11 +554,14 @@ TEST_CASE("a slow rank is named, never convicted") {
   CHECK(w.look(verdict(tracer::Finding::kSlowRank, 2h)).empty());
 }
 
-TEST_CASE("a slowness comes with the former pace, and is reported again after the job recovered") {
+TEST_CASE("a slowness comes with the former pace, ends when the job recovers, and is news again") {
   Watch w;
   std::uint64_t steps = 0;
+  std::vector<Diagnosed> over;
   const auto train = [&](int count, base::Nanos period) {
-    for (int i = 0; i < count; ++i) w.watch.note_steps(++steps, w.now += period);
+    for (int i = 0; i < count; ++i) {
+      if (const auto one = w.watch.note_steps(++steps, w.now += period)) over.push_back(*one);
+    }
   };
   const auto slow = verdict(tracer::Finding::kSlowRank, 0s);
   const auto look = [&] {
@@ -582,9 +585,17 @@ TEST_CASE("a slowness comes with the former pace, and is reported again after th
   CHECK(round.period == 2s);
   CHECK(round.usual == 1s);
   CHECK(w.watch.round(nullptr, 0s).verdict.finding == tracer::Finding::kNothing);
+  CHECK(over.empty());
   train(6, 1s);
+  REQUIRE(over.size() == 1);
+  CHECK(over[0].stage == Stage::kPassed);
+  CHECK(over[0].attempt == base::Attempt{1});
+  CHECK(over[0].verdict.finding == tracer::Finding::kSlowRank);
+  CHECK(over[0].verdict.culprits == slow.culprits);
+  CHECK(over[0].period == 1s);
   train(12, 2s);
   CHECK(look().size() == 1);
+  CHECK(over.size() == 1);
 }
 
 TEST_CASE("with --hang-timeout=0 no rank is convicted") {

@@ -92,6 +92,7 @@ void Diagnoses::diagnosed(const Event& event) {
   switch (what.stage) {
     case Diagnosed::Stage::kSuspected: return suspect(what);
     case Diagnosed::Stage::kPassed:
+      if (is_slowness(what.verdict.finding)) return slow_.pass(in_words(what.verdict));
       places_.forget(what.verdict.script_line);
       return orders_.decide(Rule::kHangPassed, "the hang is over: it resolved itself",
                             {in_words(what.verdict)});

@@ -125,6 +125,12 @@ void SlowMachines::hear_round(const Diagnosed& what) {
   if (vote_.heard >= run_.spec.policy.slow.rounds) end_vote();
 }
 
+// A vote that is open hears it from its next look, and says so itself.
+void SlowMachines::pass(const std::string& what) {
+  if (vote_.phase != SlowPhase::kClosed) return;
+  orders_.decide(Rule::kSlowOver, "steps are as fast as before", {what});
+}
+
 // Why the machines that the vote named cannot be replaced.
 Obstacle SlowMachines::replacement_obstacle() const {
   if (workers_.succeeded() > 0) return {Obstacle::Kind::kWorkersFinished};

@@ -49,6 +49,8 @@ class SlowMachines {
   // begins.
   std::string begin_vote(const Diagnosed& what);
   void hear_round(const Diagnosed& what);
+  // A slowness that was reported is over. `what`: its verdict, in words.
+  void pass(const std::string& what);
   void timer(const Event& event);
 
   // What restarts cost: see RestartPrices.

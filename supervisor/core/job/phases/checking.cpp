@@ -99,6 +99,8 @@ void Checking::check_spares() {
 
 void Checking::check_spare(base::NodeId node) {
   if (spec_.preflight == PreflightDepth::kOff) return;
+  // An order now would replace the one under way; checked() looks for spares at its end.
+  if (orders_.state() == JobState::kChecking) return;
   const auto partner = std::ranges::find_if(
       group_, [this](base::NodeId member) { return nodes_.at(member).agent == Agent::kJoined; });
   std::vector<base::NodeId> tested;

@@ -43,7 +43,8 @@ class Checking {
   void checked(const Event& event);
   void overdue(const Event& event);
 
-  // Checks a spare that came after the first attempt began.
+  // Checks a spare that came after the first attempt began. One that comes during a check is left
+  // to check_spares().
   void check_spare(base::NodeId node);
   // Checks the spares that have not been checked: they came during a check, or its result was lost.
   void check_spares();

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -29,11 +30,15 @@ std::string origin_in_words(const SignalReceived& received) {
 void Finishing::signal(const Event& event) {
   const auto& received = body<SignalReceived>(event);
   const base::Nanos grace = received.grace.value_or(run_.spec.deadlines.shutdown_grace);
+  base::Nanos given = grace;  // a stop under way keeps its deadline
+  if (orders_.state() == JobState::kStopping) {
+    given = std::min<base::Nanos>(grace, std::chrono::round<std::chrono::seconds>(stops_.left()));
+  }
   ++end_signals_;
   std::string text = fmt::format("stopping ({})", origin_in_words(received));
   if (orders_.workers_may_run() && !workers_.all_gone()) {
     const bool is_ctrl_c = received.by.empty() && received.signal == SIGINT;
-    text += fmt::format("; {} to save, {} kills", base::in_seconds(grace),
+    text += fmt::format("; {} to save, {} kills", base::in_seconds(given),
                         is_ctrl_c ? "Ctrl-C again" : "a second signal");
   }
   const Ending how = ending_of(received);

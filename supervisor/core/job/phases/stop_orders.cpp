@@ -58,8 +58,10 @@ bool StopOrders::hasten(base::Nanos at) {
   return true;
 }
 
+base::Nanos StopOrders::left() const { return std::max(base::Nanos{}, kill_at_ - orders_.now()); }
+
 void StopOrders::send(int signal, StopReason reason) {
-  const base::Nanos grace = std::max(base::Nanos{}, kill_at_ - orders_.now());
+  const base::Nanos grace = left();
   orders_.reserve(workers_.running_nodes() + 1);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].gone) continue;

@@ -19,6 +19,8 @@ class StopOrders {
   void kill_at(base::Nanos at);
   // Ends the grace period at `at` if that is sooner than before. True: it is sooner.
   bool hasten(base::Nanos at);
+  // What is left of the grace period.
+  [[nodiscard]] base::Nanos left() const;
   // True: workers that save by themselves before a stop get no signal.
   void save_first(bool save_first) { save_first_ = save_first; }
   void send(int signal, StopReason reason);

@@ -78,6 +78,20 @@ TEST_CASE("a stop may bring a grace period of its own, and is named") {
   CHECK(h.evidence(Rule::kSignal).front() == "stopped (robustrun stop)");
 }
 
+TEST_CASE("a stop that comes while workers are being stopped says what is left of their time") {
+  Harness h(make_spec({3}));
+  h.run();
+  h.tell_exit(killed(0, 0, SIGSEGV));
+  REQUIRE(h.job.state() == JobState::kStopping);
+  h.now += seconds(25);
+  SignalReceived stop{SIGTERM, false};
+  stop.by = "robustrun stop";
+  h.tell(stop);
+  CHECK(h.text(Rule::kSignal) == "stopping (robustrun stop); 5 s to save, a second signal kills");
+  REQUIRE_FALSE(h.all<StopWorkers>().empty());
+  CHECK(h.all<StopWorkers>().front().grace == seconds(5));
+}
+
 WorkerExited after(base::ScriptEnd end, WorkerExited exited) {
   exited.script_end = end;
   return exited;

@@ -179,6 +179,34 @@ TEST_CASE("a check between two attempts that does not end is not waited for") {
   CHECK(h.job.state() != JobState::kChecking);  // once is enough
 }
 
+TEST_CASE("a spare that comes during a check between two attempts is checked after it") {
+  for (const bool is_unfit : {true, false}) {
+    JobSpec spec = policy_spec({1, 1, 1}, 2, 2);
+    spec.preflight = PreflightDepth::kFast;
+    Harness h(spec);
+    h.join(0);
+    h.join(1);
+    REQUIRE(h.all<CheckNodes>().size() == 1);
+    h.tell(check_result(h, h.all<CheckNodes>()[0].check, {0, 1}));
+    h.begin();
+    fail(h, "odd");
+    REQUIRE(h.job.state() == JobState::kChecking);
+    REQUIRE(h.all<CheckNodes>().size() == 1);
+    NodesChecked result = check_result(h, h.all<CheckNodes>()[0].check, {0, 1});
+    h.join(2);
+    CHECK(h.all<CheckNodes>().empty());
+    CHECK(h.decided(Rule::kSpareChanged));
+    if (is_unfit) result.nodes[1].facts.missing = "no script";
+    h.tell(result);
+    CHECK(h.text(Rule::kPreflight).starts_with("check (full): 2 nodes checked"));
+    CHECK(h.decided(Rule::kNodeUnfit) == is_unfit);
+    CHECK(h.group == std::vector<std::uint32_t>{0, is_unfit ? 2U : 1U});
+    const auto orders = h.all<CheckNodes>();
+    REQUIRE(orders.size() == (is_unfit ? 0 : 1));
+    if (!is_unfit) CHECK(orders[0].nodes == std::vector{base::NodeId{0}, base::NodeId{2}});
+  }
+}
+
 TEST_CASE("a successor asks for the check again") {
   Harness h(policy_spec({1, 1}, 2, 2));
   h.run();

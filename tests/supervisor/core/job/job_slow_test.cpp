@@ -176,6 +176,22 @@ TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
   }
 }
 
+TEST_CASE("a slowness that passes is told once, by the vote while it is open") {
+  Slowed h;
+  h.vote({2, 2});
+  h.tell(h.look(Stage::kPassed, slow_rank(2), 200ms));
+  CHECK(h.actions.empty());
+  h.round(tracer::Verdict{}, 200ms);
+  CHECK(h.text(Rule::kSlowOver) == "steps take 200 ms, 200 ms before: no machine is replaced");
+  Slowed alone(four_and(0));
+  alone.vote({2, 2, 2, 2, 2});
+  REQUIRE(alone.decided(Rule::kSlowKept));
+  alone.tell(alone.look(Stage::kPassed, slow_rank(2), 200ms));
+  CHECK(alone.text(Rule::kSlowOver) == "steps are as fast as before");
+  CHECK(alone.evidence(Rule::kSlowOver).front().starts_with("slow: "));
+  CHECK_FALSE(alone.decided(Rule::kHangPassed));
+}
+
 TEST_CASE("the price is the median of what this run's own restarts have cost") {
   Slowed h;
   std::uint32_t version = 0;

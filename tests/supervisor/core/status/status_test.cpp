@@ -263,11 +263,34 @@ TEST_CASE("a hang is told, with its age, until it passes or the next attempt beg
   Story passed = story;
   passed.event(80000, hang_of(1, Diagnosed::Stage::kPassed));
   CHECK_FALSE(status_of_journal(passed.entries).hang);
+  Story resumed = story;
+  resumed.event(80000, SupervisorResumed{2, "beta", 7, {}, {}});  // watches anew
+  CHECK_FALSE(status_of_journal(resumed.entries).hang);
   story.event(80000, hang_of(1, Diagnosed::Stage::kConvicted));
+  story.event(81000, SupervisorResumed{2, "beta", 7, {}, {}});
   REQUIRE(status_of_journal(story.entries).hang);
   CHECK(status_of_journal(story.entries).hang->confirmed);
   story.start(90000, 2, 4);
   CHECK_FALSE(status_of_journal(story.entries).hang);
+}
+
+TEST_CASE("a slowness is told until it passes, and does not end with a hang, or a hang with it") {
+  Diagnosed slow = hang_of(1, Diagnosed::Stage::kSuspected);
+  slow.verdict.finding = tracer::Finding::kSlowRank;
+  Diagnosed over = slow;
+  over.stage = Diagnosed::Stage::kPassed;
+  Story story = replaced();
+  story.event(76000, slow);
+  CHECK(status_of_journal(story.entries).hang);
+  Story passed = story;
+  passed.event(77000, hang_of(1, Diagnosed::Stage::kPassed));
+  CHECK(status_of_journal(passed.entries).hang);
+  passed.event(78000, over);
+  CHECK_FALSE(status_of_journal(passed.entries).hang);
+  story.event(77000, hang_of(1, Diagnosed::Stage::kSuspected));
+  story.event(78000, over);
+  REQUIRE(status_of_journal(story.entries).hang);
+  CHECK(status_of_journal(story.entries).hang->finding == tracer::Finding::kNeverEntered);
 }
 
 TEST_CASE("restarts are told with their causes, and the speed is that of this attempt") {
