@@ -93,7 +93,7 @@ class SimulatedAgent {
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || ended_) return;
       const base::Nanos now = clock_.now();
-      channel_->send(Heartbeat{++beats_, {}, now});
+      channel_->send(Heartbeat{++beats_, now});
       for (std::uint32_t rank = 0; running_ && rank < slots_; ++rank) {
         WorkerProgress progress;
         progress.attempt = attempt_;

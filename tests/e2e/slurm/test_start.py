@@ -182,8 +182,9 @@ def test_agents_outlive_slurms_signal_and_the_run_ends_in_order(allocate, robust
     ended = job.finish()
     assert ended.code == 128 + signal.SIGTERM, ended.errors
     assert {record.node for record in job.records(NODE_ENDING)} == {0, 1}
-    name = two.cluster.names[0]
-    assert f"{name} will be taken away: Slurm sent SIGTERM" in " ".join(job.decisions())
+    # The log names the node that reports it first.
+    assert any(f"{name} will be taken away: Slurm sent SIGTERM" in " ".join(job.decisions())
+               for name in two.cluster.names)
     assert job.err().count("will be taken away") == 1
     assert not job.records(AGENT_LOST)
     two.cluster.expect_empty()

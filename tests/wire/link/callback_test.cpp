@@ -62,7 +62,7 @@ TEST_CASE("an agent called by its run's supervisor joins as if it had connected 
   CHECK(second.agents.front()->name == first.agents.front()->name);
   CHECK(second.agents.front()->hello.host == "node-a");
   CHECK(second.enrolments.empty());
-  second.agents.front()->end.channel->send(Heartbeat{7, {}, {}});
+  second.agents.front()->end.channel->send(Heartbeat{7});
   REQUIRE(run_until(loop, [&] { return !agent.end.messages.empty(); }));
   // From now on it knows the address.
   agent.caller.dialer->set_endpoints({second.endpoint()});
