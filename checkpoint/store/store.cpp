@@ -136,7 +136,10 @@ Status check_contents(const PartContents& contents) {
   std::size_t bytes = 0;
   for (const RankState& state : contents.states) bytes += state.bytes.size();
   if (bytes > kStateBytesMax) {
-    return fail(Errc::kLimit, "cannot save: the states of ranks have more than 64 MiB together");
+    return fail(Errc::kLimit,
+                fmt::format("cannot save: the states that one writer saves have {} bytes together, "
+                            "more than {}",
+                            bytes, kStateBytesMax));
   }
   return {};
 }
@@ -145,8 +148,11 @@ Result<Store> Store::open(StoreOptions options) {
   std::vector<std::string>& local = options.local.directories;
   std::vector<Mount> all = options.mounts;
   for (const std::string& directory : local) all.push_back({directory, 1});
-  if (options.mounts.empty() || all.size() > kMountsMax || options.workers_per_mount == 0) {
+  if (options.mounts.empty() || all.size() > kMountsMax) {
     return fail(Errc::kInvalidArgument, "cannot save: between 1 and 256 directories are needed");
+  }
+  if (options.workers_per_mount == 0) {
+    return fail(Errc::kInvalidArgument, "cannot save: at least 1 thread per directory is needed");
   }
   std::vector<std::string> paths;
   for (const Mount& mount : all) paths.push_back(base::printable(mount.path));

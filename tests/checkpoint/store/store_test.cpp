@@ -369,4 +369,19 @@ TEST_CASE("what no reader would accept is not committed, and stops no later clai
   CHECK(newest(mounts).attempt.step == 3);
 }
 
+TEST_CASE("a store without threads and states that are too large are refused with their cause") {
+  const TwoMounts mounts("/dev/shm");
+  const auto threadless = Store::open({{{mounts.directories[0], 1}}, 0});
+  REQUIRE_FALSE(threadless);
+  CHECK(threadless.error().what.find("thread") != std::string::npos);
+
+  PartContents contents;
+  contents.states.push_back({0, "loader", std::string(kStateBytesMax + 1, 'x')});
+  const auto checked = check_contents(contents);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().code == base::Errc::kLimit);
+  CHECK(checked.error().what.find("67108865 bytes together, more than 67108864") !=
+        std::string::npos);
+}
+
 }  // namespace store_test
