@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/ids.h"
 #include "launcher/allocation/batch_job.h"
 #include "launcher/hosts/host.h"
 #include "launcher/slurm/command.h"
@@ -205,6 +206,22 @@ struct RunRequest {
     v(40, "replay_command", replay_command);
   }
 };
+
+// Whether agents connect over a network, and may come back after a broken connection.
+[[nodiscard]] inline bool has_remote_agents(const RunRequest& request) {
+  return request.network.launch != NetworkPlan::Launch::kSocketPair || request.spec.group.open;
+}
+
+// Where a remote agent puts the log files of its workers, if there are any. Machines often share a
+// file system. In compat every command of a rendezvous has a folder with a random name of its own
+// for that, as with torchrun.
+[[nodiscard]] inline std::string remote_log_directory(const RunRequest& request, base::NodeId node,
+                                                      const std::string& name) {
+  const std::string& logs = request.workers.log_directory;
+  const bool has_own_name = request.spec.compat && request.spec.group.open;
+  if (has_own_name || logs.empty()) return logs;
+  return logs + "/node" + std::to_string(node.value) + "_" + name;
+}
 
 // Returned by run_job() if another process on this machine listens on the control port of an open
 // group. That process leads the group, and this process may join it.

@@ -236,6 +236,11 @@ class Gatherer {
     return {};
   }
 
+  // pip splits the value of an option like a shell; uv takes double quotes, too.
+  static std::string option_value(const std::string& path) {
+    return path.find_first_of(" \t'") == std::string::npos ? path : '"' + path + '"';
+  }
+
   base::Status take_text(const std::string& text, const std::string& file_path) {
     const auto lines = parse_requirements(text);
     if (!lines) return cannot_use_deps(file_path, lines.error());
@@ -253,7 +258,7 @@ class Gatherer {
       case Kind::kConstraint: {
         const std::string path = line.path.starts_with('/') ? line.path : folder + "/" + line.path;
         RR_TRY(file("constraint", path));
-        flat_ += "-c " + path + "\n";
+        flat_ += "-c " + option_value(path) + "\n";
         return {};
       }
       case Kind::kEditable:
@@ -270,7 +275,7 @@ class Gatherer {
       case Kind::kFindLinks: {
         const std::string path = resolved(line.path, folder);
         note("links", RR_TRY(names_hash(path)));
-        flat_ += "--find-links " + path + "\n";
+        flat_ += "--find-links " + option_value(path) + "\n";
         return {};
       }
       case Kind::kOther: flat_ += line.text + "\n"; return {};

@@ -205,7 +205,11 @@ Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
     if (whole) return lock;
     // Other workers may be using it.
     RR_LOG(kWarn, {}, "{}; it is unpacked again", whole.error().what);
-    static_cast<void>(::rename(folder.c_str(), beside(folder, "old").c_str()));
+    const std::string old = beside(folder, "old");
+    // Its age as a leftover counts from now.
+    if (::rename(folder.c_str(), old.c_str()) == 0) {
+      static_cast<void>(::utimensat(AT_FDCWD, old.c_str(), nullptr, AT_SYMLINK_NOFOLLOW));
+    }
   }
   const std::string fresh = beside(folder, "new");
   Status made = unpack_code(files, fresh);

@@ -136,7 +136,10 @@ Status check_contents(const PartContents& contents) {
   std::size_t bytes = 0;
   for (const RankState& state : contents.states) bytes += state.bytes.size();
   if (bytes > kStateBytesMax) {
-    return fail(Errc::kLimit, "cannot save: the states of ranks have more than 64 MiB together");
+    return fail(Errc::kLimit,
+                fmt::format("cannot save: the states that one writer saves have {} bytes together, "
+                            "more than {}",
+                            bytes, kStateBytesMax));
   }
   return {};
 }
@@ -145,8 +148,11 @@ Result<Store> Store::open(StoreOptions options) {
   std::vector<std::string>& local = options.local.directories;
   std::vector<Mount> all = options.mounts;
   for (const std::string& directory : local) all.push_back({directory, 1});
-  if (options.mounts.empty() || all.size() > kMountsMax || options.workers_per_mount == 0) {
+  if (options.mounts.empty() || all.size() > kMountsMax) {
     return fail(Errc::kInvalidArgument, "cannot save: between 1 and 256 directories are needed");
+  }
+  if (options.workers_per_mount == 0) {
+    return fail(Errc::kInvalidArgument, "cannot save: at least 1 thread per directory is needed");
   }
   std::vector<std::string> paths;
   for (const Mount& mount : all) paths.push_back(base::printable(mount.path));
@@ -414,10 +420,21 @@ Result<PreparedPart> Store::write_data(const AttemptId& attempt, const std::stri
   return PreparedPart{std::move(part), std::move(notes)};
 }
 
+Result<std::string> Store::readable_bytes(Document document, const Manifest& manifest) const {
+  std::string bytes = encode(document, manifest);
+  const auto mib = [](std::size_t size) { return (size + (1U << 20U) - 1) >> 20U; };
+  if (bytes.size() <= options_.manifest_bytes_max) return bytes;
+  return fail(Errc::kLimit, fmt::format("cannot commit {}: what describes it has {} MiB, more than "
+                                        "{}; make the states of ranks smaller",
+                                        at_home(manifest.head.attempt), mib(bytes.size()),
+                                        mib(options_.manifest_bytes_max)));
+}
+
 Status Store::publish_part(const PreparedPart& prepared) {
   const Head& head = prepared.part.head;
+  const std::string bytes = RR_TRY(readable_bytes(Document::kPart, prepared.part));
   return replace_file(*options_.disk, at_home(head.attempt) + "/" + part_name(head.writers.front()),
-                      encode(Document::kPart, prepared.part));
+                      bytes);
 }
 
 Result<std::vector<std::string>> Store::write_part(const AttemptId& attempt,
@@ -508,7 +525,7 @@ Result<Committed> Store::publish(Manifest manifest) {
   }
   manifest.head.sequence = next_sequence(facts_of(all));
   manifest.head.wall_time_ns = static_cast<std::uint64_t>(options_.clock->wall_time().count());
-  const std::string bytes = encode(Document::kManifest, manifest);
+  const std::string bytes = RR_TRY(readable_bytes(Document::kManifest, manifest));
   RR_TRY(replace_file(disk, folder + "/" + std::string(kManifestName), bytes));
   Committed committed{std::move(manifest), digest_of(bytes), {}};
   const AttemptId& attempt = committed.manifest.head.attempt;
@@ -545,7 +562,10 @@ Result<std::vector<Committed>> Store::salvage_all(std::vector<FoundAttempt> all)
              .verify()
              .empty())
       continue;
-    saved.push_back(RR_TRY(publish(std::move(*manifest))));
+    auto committed = publish(std::move(*manifest));
+    // Its own writers could not commit it either, and no claim may fail for it.
+    if (!committed && committed.error().code == Errc::kLimit) continue;
+    saved.push_back(RR_TRY(std::move(committed)));
   }
   return saved;
 }

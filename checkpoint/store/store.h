@@ -25,6 +25,7 @@
 #include "checkpoint/disk/disk.h"
 #include "checkpoint/disk/guarded_disk.h"
 #include "checkpoint/disk/write_rate.h"
+#include "checkpoint/format/limits.h"
 #include "checkpoint/format/manifest.h"
 #include "checkpoint/store/catalog.h"
 #include "checkpoint/store/data_writer.h"
@@ -59,6 +60,7 @@ struct StoreOptions {
   Disk* disk = nullptr;  // null: the real disk
   const base::Clock* clock = nullptr;  // null: the system's
   LocalDisks local{};
+  std::size_t manifest_bytes_max = kManifestBytesMax;  // readers refuse more
 };
 
 // What one writer (a node or a rank) saves. Sources must stay unchanged until write_part() returns.
@@ -136,7 +138,8 @@ class Store {
   // Whether the writer's part is published.
   base::Result<bool> has_part(const AttemptId& attempt, const std::string& writer) const;
   // Commits an attempt whose parts are all published. `generation`: that of the caller, which is
-  // higher than the attempt's if the caller salvages the attempt.
+  // higher than the attempt's if the caller salvages the attempt. kLimit: the manifest would be
+  // longer than readers accept.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
   // Every writer calls this after its write_part(); the last call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
@@ -167,6 +170,9 @@ class Store {
   base::Result<DataSaved> save_data(const PartContents& contents, const std::string& name,
                                     const std::vector<MountFolder>& folders,
                                     std::vector<std::string>& notes);
+  // The bytes of a part or of the manifest. kLimit: no reader would accept them.
+  [[nodiscard]] base::Result<std::string> readable_bytes(Document document,
+                                                         const Manifest& manifest) const;
   base::Result<Manifest> gather_parts(const AttemptId& attempt) const;
   // Both require the home's lock.
   base::Result<Committed> publish(Manifest manifest);

@@ -45,8 +45,12 @@ class Source {
     auto status = read_journal_status(directory_, around_);
     if (!status || status->supervisor != supervisor::SupervisorStatus::kSilent) return status;
     status->is_busy = is_busy_;
-    say(is_busy_ ? why_ : fmt::format("the supervisor does not answer ({})", why_));
     return status;
+  }
+
+  // Why the supervisor was silent at the last read().
+  void say_why() const {
+    say(is_busy_ ? why_ : fmt::format("the supervisor does not answer ({})", why_));
   }
 
   void pause() {
@@ -117,8 +121,10 @@ int status_command(std::span<const std::string> argv, const Surroundings& around
     if (!status) return complain(status.error());
     status->earlier_starts = earlier;
     print(text_of(*status, *line, around));
+    const bool is_silent = status->supervisor == supervisor::SupervisorStatus::kSilent;
+    if (is_silent) source.say_why();  // below the table, which begins by clearing the screen
     if (!line->watch || status->supervisor == supervisor::SupervisorStatus::kEnded) {
-      return status->supervisor == supervisor::SupervisorStatus::kSilent ? kExitSilent : 0;
+      return is_silent ? kExitSilent : 0;
     }
     source.pause();
   }

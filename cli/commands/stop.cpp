@@ -5,12 +5,14 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/core/clock.h"
 #include "base/core/exit_status.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/options/values.h"
+#include "cli/runs/end_elsewhere.h"
 #include "cli/runs/end_of_run.h"
 #include "cli/runs/find_run.h"
 #include "supervisor/control/client.h"
@@ -94,7 +96,12 @@ int stop_elsewhere(const std::string& directory, const supervisor::StopRequest& 
     return say_why_not(directory, why);
   }
   if (!wait) return say_that_it_ends(directory);
-  while (!has_ended(directory)) ::poll(nullptr, 0, kJournalPollMs);
+  const EndElsewhere end{
+      [&] { return has_ended(directory); }, [&] { return supervisor::reach_remotely(directory); },
+      [](std::chrono::milliseconds time) { ::poll(nullptr, 0, static_cast<int>(time.count())); }};
+  if (const auto ended = wait_for_end_elsewhere(end, base::SystemClock()); !ended) {
+    return say_why_not(directory, ended.error());
+  }
   return say_the_end(directory);
 }
 

@@ -80,7 +80,11 @@ inline constexpr std::chrono::seconds kTopUseInterval{2};
 inline constexpr std::chrono::seconds kTopJournalPause{2};
 inline constexpr std::chrono::seconds kTopJournalInterval{5};
 inline constexpr std::size_t kTopLogLines = 1000;
-inline constexpr int kJournalPollMs = 500;  // while waiting for the end of a run on another machine
+// While waiting for the end of a run on another machine: time between two looks at its journal,
+// time between two questions to its supervisor, and how long that may be silent.
+inline constexpr std::chrono::milliseconds kElsewherePollInterval{500};
+inline constexpr std::chrono::seconds kElsewhereAskInterval{5};
+inline constexpr std::chrono::seconds kElsewhereSilentMax{30};
 // How long a supervisor may hold back its answer while there is no new output.
 inline constexpr std::chrono::seconds kFollowWait{10};
 inline constexpr std::chrono::milliseconds kFollowWaitForStart{50};

@@ -140,18 +140,21 @@ base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus
   const supervisor::NodeSpec& node = request.spec.nodes[0];
   const FirstStart first = first_start(request, node);
   const wire::StartWorkers& start = first.order;
-  const std::string& logs = request.workers.log_directory;
+  const std::string& all_logs = request.workers.log_directory;
+  const std::string logs = supervisor::has_remote_agents(request)
+                               ? supervisor::remote_log_directory(request, {0}, node.name)
+                               : all_logs;
   const std::string workers = node.slots == 0
                                   ? fmt::format("workers: {}, counted there", request.network.count)
                                   : base::counted(node.slots, "worker");
-  std::string out =
-      node_table(plan) + fmt::format(
-                             "node 0: {} ({}), {}\n"
-                             "  run directory {}\n"
-                             "  logs          {}\n"
-                             "  started in    {}\n",
-                             node.name, node.address, workers, request.run_directory,
-                             logs.empty() ? "none" : logs, request.workers.working_directory);
+  std::string out = node_table(plan) + fmt::format(
+                                           "node 0: {} ({}), {}\n"
+                                           "  run directory {}\n"
+                                           "  logs          {}\n"
+                                           "  started in    {}\n",
+                                           node.name, node.address, workers, request.run_directory,
+                                           all_logs.empty() ? "none" : all_logs,
+                                           request.workers.working_directory);
   for (const wire::WorkerSlot& slot : start.slots) {
     const std::uint32_t local_rank = slot.local_rank.value;
     const std::string folder = fmt::format("{}/attempt_0/{}", logs, local_rank);

@@ -320,12 +320,7 @@ wire::Welcome AgentConnections::welcome_for(base::NodeId node) const {
   if (listener_) welcome.endpoints = listener_->endpoints();
   welcome.silence_max = lease.lost_after;
   welcome.orphan_grace = lease.orphan_grace;
-  std::string& logs = welcome.workers.log_directory;
-  // Machines often share a file system. In compat every command of a rendezvous has a folder with a
-  // random name of its own for that, as with torchrun.
-  const bool has_own_name = request_.spec.compat && request_.spec.group.open;
-  if (!has_own_name && !logs.empty())
-    logs += fmt::format("/node{}_{}", node.value, nodes_.name(node));
+  welcome.workers.log_directory = remote_log_directory(request_, node, nodes_.name(node));
   return welcome;
 }
 

@@ -42,11 +42,6 @@
 namespace robustrun::supervisor {
 namespace {
 
-// Agents connect over a network, and may come back after a broken connection.
-bool is_remote(const RunRequest& request) {
-  return request.network.launch != NetworkPlan::Launch::kSocketPair || request.spec.group.open;
-}
-
 // A successor must know of these, even after a loss of power: that an attempt began, and that
 // another supervisor took over.
 bool is_irrevocable(const Action& action) {
@@ -209,7 +204,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
                 {attempt(), [this] { return hangs_.bandwidth().total(); }, sink()}),
       copies_(parts_.executor, parts_.clock, nodes_, {request.network.copies_rate, sink()}),
       blocks_(parts_.executor, parts_.clock, nodes_,
-              {request.workers.share_blocks && is_remote(request), request.spec.group.open,
+              {request.workers.share_blocks && has_remote_agents(request), request.spec.group.open,
                request.network.peers_rate,
                request.workers.code ? parts_.read_code : decltype(parts_.read_code)()}),
       checks_(
@@ -261,7 +256,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       timers_{base::Timer(parts_.executor), base::Timer(parts_.executor),
               base::Timer(parts_.executor), base::Timer(parts_.executor),
               base::Timer(parts_.executor), base::Timer(parts_.executor)} {
-  if (is_remote(request)) nodes_.keep_orders();
+  if (has_remote_agents(request)) nodes_.keep_orders();
 }
 
 JobEnd::Hands Driver::Impl::job_end_hands() {

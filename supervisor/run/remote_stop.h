@@ -13,5 +13,7 @@ namespace robustrun::supervisor {
 // key cannot be used. Other errors are those of wire::call_to_stop().
 [[nodiscard]] base::Status stop_remotely(const std::string& run_directory,
                                          const StopRequest& request);
+// Asks whether the supervisor is there; nothing is stopped. The errors are the same.
+[[nodiscard]] base::Status reach_remotely(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

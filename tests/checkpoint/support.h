@@ -25,9 +25,8 @@ class TwoMounts {
       REQUIRE(std::filesystem::create_directory(directories.back()));
     }
   }
-  [[nodiscard]] checkpoint::Store store(checkpoint::Disk* disk = nullptr,
-                                        std::uint32_t parity = 0) const {
-    checkpoint::StoreOptions options;
+  [[nodiscard]] checkpoint::Store store(checkpoint::Disk* disk = nullptr, std::uint32_t parity = 0,
+                                        checkpoint::StoreOptions options = {}) const {
     options.disk = disk;
     options.workers_per_mount = 1;
     for (const std::string& path : directories) options.mounts.push_back({path, 1});

@@ -93,6 +93,9 @@ def test_status_of_a_run_whose_supervisor_was_killed(detached):
     text = run.do("status").text
     assert f"it was pid {pid} on {os.uname().nodename}" in text
     assert f"robustrun resume {run.name}" in text
+    # Below the table: --watch clears the screen before it.
+    on_screen = run.robustrun.run("status", run.name, stderr=subprocess.STDOUT).text
+    assert on_screen.index("to take over, if it is gone") < on_screen.index("was killed")
     # A pid from a file is not enough to send a signal.
     takes_over = f"`robustrun resume {run.name}` takes it over"
     for verb in ("stop", "attach"):

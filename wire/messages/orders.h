@@ -179,7 +179,7 @@ struct Dismiss {
 // machine the supervisor sends StopRun back as an acknowledgement, even if the run does not end;
 // the agent then need not stop the workers by itself.
 struct StopRun {
-  std::int32_t signal = 15;
+  std::int32_t signal = 15;  // 0: only a question whether the supervisor is there, as for kill()
   std::optional<base::Nanos> grace{};  // none: the grace that the run was started with
   std::string host{};  // where the order came from, for people
   template <class V>

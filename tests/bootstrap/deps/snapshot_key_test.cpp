@@ -146,6 +146,18 @@ TEST_CASE("a list becomes one with absolute paths and nothing editable") {
   CHECK(inputs->has_local);
 }
 
+TEST_CASE("options of a list in a folder with a blank in its name stay one value each") {
+  const test::ScratchFolder folder;
+  folder.write("my dir/requirements.txt", "-c limits.txt\n--find-links wheels\nnumpy==1.0\n");
+  folder.write("my dir/limits.txt", "");
+  folder.write("my dir/wheels/b-1-py3-none-any.whl", "");
+  const auto inputs =
+      gather_inputs(DepsKind::kRequirements, folder / "my dir/requirements.txt", folder / "my dir");
+  REQUIRE(inputs.has_value());
+  CHECK(inputs->requirements == "-c \"" + (folder / "my dir/limits.txt") + "\"\n--find-links \"" +
+                                    (folder / "my dir/wheels") + "\"\nnumpy==1.0\n");
+}
+
 TEST_CASE("one requirement without a version makes everything unpinned, wherever it is") {
   const test::ScratchFolder folder;
   folder.write("requirements.txt", "-r base.txt\nnumpy==1.0\n");

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <string>
 
+#include "base/core/clock.h"
 #include "base/core/text.h"
 #include "base/io/code_tree.h"
 #include "base/io/fd.h"
@@ -137,6 +139,25 @@ TEST_CASE("code is unpacked once; a modified folder is moved aside and unpacked 
   REQUIRE(code.open());
   CHECK(base::read_file(folder + "/train.py", 100).value() == "import lib.model\n");
   CHECK_FALSE(fs::exists(folder + "/lib/__pycache__/x.pyc"));
+}
+
+TEST_CASE("code that is moved aside is kept for a while for its users, however old it is") {
+  Unpacking code;
+  const std::string folder = code_folder(code.cache, code.digest);
+  REQUIRE(code.open());
+  fs::remove(folder + "/train.py");
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(folder, now - std::chrono::hours(48));
+  const base::Nanos unix_time = base::SystemClock().wall_time();
+  REQUIRE(code.open(std::chrono::floor<std::chrono::seconds>(unix_time).count()));
+  std::size_t kept = 0;
+  for (const auto& entry : fs::directory_iterator(code.cache + "/code")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(code_key(code.digest) + ".old-")) continue;
+    ++kept;
+    CHECK(fs::exists(entry.path() / "lib/model.py"));
+  }
+  CHECK(kept == 1);
 }
 
 TEST_CASE("a pack other than the run's is refused") {

@@ -338,4 +338,50 @@ TEST_CASE("buffers that do not match their shards are refused before anything is
   CHECK(store.write_part(*attempt, "n0", contents).error().code == base::Errc::kInvalidArgument);
 }
 
+TEST_CASE("what no reader would accept is not committed, and stops no later claim") {
+  const TwoMounts mounts("/dev/shm");
+  StoreOptions options;
+  options.manifest_bytes_max = 1U << 20U;
+  Store store = mounts.store(nullptr, 0, options);
+  const SampleState state(1);
+  PartContents contents = state.contents;
+  contents.states.push_back({0, "loader", std::string(600'000, 'x')});
+  const auto attempt = store.begin(1, 1, {2, {}}, {"n0", "n1"});
+  REQUIRE(attempt);
+  for (const char* writer : {"n0", "n1"}) {
+    contents.states.back().rank = writer[1] - '0';
+    REQUIRE(store.write_part(*attempt, writer, contents));
+  }
+  const auto committed = store.commit(*attempt, 1);
+  REQUIRE_FALSE(committed);
+  CHECK(committed.error().code == base::Errc::kLimit);
+  CHECK(committed.error().what.find("has 2 MiB, more than 1;") != std::string::npos);
+  CHECK_FALSE(newest_committed(mounts.directories));
+
+  const auto other = store.begin(2, 1, {1, {}}, {"n0"});
+  REQUIRE(other);
+  contents.states.back() = {0, "loader", std::string(1'200'000, 'x')};
+  CHECK(store.write_part(*other, "n0", contents).error().code == base::Errc::kLimit);
+  CHECK_FALSE(store.has_part(*other, "n0").value());
+
+  REQUIRE(store.claim({"run-a", 0}));
+  REQUIRE(save_step(store, 3, 2));
+  CHECK(newest(mounts).attempt.step == 3);
+}
+
+TEST_CASE("a store without threads and states that are too large are refused with their cause") {
+  const TwoMounts mounts("/dev/shm");
+  const auto threadless = Store::open({{{mounts.directories[0], 1}}, 0});
+  REQUIRE_FALSE(threadless);
+  CHECK(threadless.error().what.find("thread") != std::string::npos);
+
+  PartContents contents;
+  contents.states.push_back({0, "loader", std::string(kStateBytesMax + 1, 'x')});
+  const auto checked = check_contents(contents);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().code == base::Errc::kLimit);
+  CHECK(checked.error().what.find("67108865 bytes together, more than 67108864") !=
+        std::string::npos);
+}
+
 }  // namespace store_test

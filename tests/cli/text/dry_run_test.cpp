@@ -71,6 +71,27 @@ TEST_CASE("a dry run shows the sizes that the workers will see") {
   }
 }
 
+TEST_CASE("a dry run shows the files where the agents will put them") {
+  for (const auto& [argv, folder] : {std::pair{std::vector<std::string>{"train.py"}, ""},
+                                     {{"--hosts=n[1-2]", "train.py"}, "/node0_n1"},
+                                     {{"--compat=torchrun", "--nnodes=2", "--rdzv-backend=c10d",
+                                       "--rdzv-endpoint=node1:29400", "train.py"},
+                                      ""}}) {
+    World world;
+    INFO(base::join(argv, " "));
+    const auto plan = plan_run(world.merge(argv).value(), argv, world.around);
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().what);
+    const std::string& logs = plan->request.workers.log_directory;
+    const std::string text = dry_run_text(*plan, {}).value();
+    CHECK(text.find("  logs          " + logs + "\n") != std::string::npos);
+    const std::string files = logs.empty() ? "" : logs + folder + "/attempt_0/0";
+    INFO(text);
+    CHECK_FALSE(logs.empty());
+    CHECK(text.find("    files   " + files + "\n") != std::string::npos);
+    CHECK(text.find("TORCHELASTIC_ERROR_FILE=" + files + "/error.json\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("a dry run leaves open what joining nodes decide") {
   World world;
   const std::vector<std::string> common{"--compat=torchrun", "--nnodes=2", "--nproc-per-node=2"};
