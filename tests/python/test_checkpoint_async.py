@@ -55,6 +55,13 @@ def test_every_step_is_in_memory_and_some_are_on_disk(places):
     assert steps_on_disk(places) == [2, 5]
 
 
+@pytest.mark.parametrize("name", ["disk_every", "drain_every"])
+def test_an_interval_below_1_is_refused_by_its_name(name):
+    for bad in (0, -1):
+        with pytest.raises(ValueError, match=name):
+            checkpoint.SaveOptions(every_step=True, **{name: bad})
+
+
 def test_saves_that_wait_and_saves_that_do_not_come_in_the_order_of_their_calls(places):
     for step in range(6):
         state = {"weight": torch.full((1000,), float(step))}
