@@ -186,18 +186,25 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
             _make(places)
         loader = _loader(places, state, arguments.own(own, dataloader), random, remap, drain_rate,
                          read_only)
-        failed = None
-        for attempt, opened in loading.attempts(places):
-            try:
-                return loader.load(places, attempt, opened)
-            except loading.NOT_THIS_ONE as error:
-                failed = error
-                loading.give_up(places, attempt, error, read_only)
-                if loader.world.size > 1:
-                    raise
-        if failed is not None:
-            raise failed
-        return None
+        return loading.first_usable(
+            places, lambda attempt, opened: loader.load(places, attempt, opened), read_only,
+            tries_others=loader.world.size == 1)
+
+
+def _load_for_all(places, take):
+    """Calls take(checkpoint) with the newest checkpoint that can be used, if there is one. For one
+    rank, which loads for the others."""
+    def load(attempt, opened):
+        with opened or c_api.Checkpoint(places, attempt) as found:
+            take(found)
+            note("loaded", attempt=found.attempt, directories=places, source="disk")
+
+    with _lock:
+        earlier_saves.settle()
+        _make(places)
+        if _is_claimed():
+            _saver(places)
+        loading.first_usable(places, load)
 
 
 def _load_with(group, state, directories, own, dataloader, random, remap, drain_rate):
@@ -238,13 +245,19 @@ def _load_with(group, state, directories, own, dataloader, random, remap, drain_
 def _loader(places, state, own, random, remap, drain_rate, read_only):
     world, rate = sessions.world(), arguments.rate(drain_rate)
     copies = then = None
-    if not read_only and (world.size > 1 or sessions.under_robustrun()):
-        saver = _saver(places)  # claims: no earlier attempt can commit from here on
+    if not read_only and _is_claimed():
+        saver = _saver(places)
         copies = saver.make_copies() if os.environ.get("ROBUSTRUN_SOCKET") else None
 
         def then(checkpoint, turn):
             saver.drain_rest(checkpoint, turn, rate)
     return loading.Loader(state, own, random, remap, world, copies, then)
+
+
+def _is_claimed():
+    """Whether a load claims the directories with _saver(), so that no earlier attempt can commit
+    from then on."""
+    return sessions.world().size > 1 or sessions.under_robustrun()
 
 
 def _make(places):

@@ -55,6 +55,13 @@ def test_every_step_is_in_memory_and_some_are_on_disk(places):
     assert steps_on_disk(places) == [2, 5]
 
 
+@pytest.mark.parametrize("name", ["disk_every", "drain_every"])
+def test_an_interval_below_1_is_refused_by_its_name(name):
+    for bad in (0, -1):
+        with pytest.raises(ValueError, match=name):
+            checkpoint.SaveOptions(every_step=True, **{name: bad})
+
+
 def test_saves_that_wait_and_saves_that_do_not_come_in_the_order_of_their_calls(places):
     for step in range(6):
         state = {"weight": torch.full((1000,), float(step))}
@@ -166,3 +173,24 @@ assert not handle.wait(0.2)
     subprocess.run([sys.executable, "-c", script, str(places)], check=True, timeout=200,
                    env={**os.environ, "PYTHONPATH": str(PACKAGE)})
     assert steps_on_disk(places) == [1]
+
+
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_the_end_of_the_process_tells_of_a_failed_save_that_nobody_has_seen(places, is_seen):
+    script = """
+import sys, torch
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api
+state = {"weight": torch.ones(1000)}
+checkpoint.save(state, 1, directories=sys.argv[1])
+(saver,) = checkpoint._savers.values()
+c_api.Engine([sys.argv[1]], saver.engine.run, 1).close()  # a later attempt takes over
+handle = checkpoint.save(state, 23, directories=sys.argv[1], blocking=False)
+if sys.argv[2] == "True":
+    try: handle.wait()
+    except checkpoint.Conflict: pass
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(places), str(is_seen)], check=True,
+                          timeout=200, env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+                          capture_output=True, text=True)
+    assert done.stderr.count("RuntimeWarning: the save of step 23 failed: ") == (not is_seen)

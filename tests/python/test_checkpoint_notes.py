@@ -1,5 +1,6 @@
 """note() speaks docs/formats/worker-socket.md and never fails; on_stop() names one step for all."""
 
+import socket
 import sys
 import threading
 
@@ -15,6 +16,7 @@ from robustrun._progress import progress  # noqa: E402
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     monkeypatch.setattr(notes, "_socket", None)
+    monkeypatch.setattr(notes, "_retry_at", 0.0)
     monkeypatch.delenv("ROBUSTRUN_SOCKET", raising=False)
     yield
     notes._forget()
@@ -47,8 +49,27 @@ def test_an_agent_that_leaves_or_does_not_answer_does_no_harm(tmp_path, monkeypa
     monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "s"))
     notes.note("loaded", step=1)  # no answer comes
     agent.close()
+    monkeypatch.setattr(notes, "_RETRY_AFTER_S", 0.0)
     notes.note("saved", step=2)
+    notes.note("saved", step=3)
     assert notes._socket is False
+
+
+def test_an_agent_that_is_late_once_gets_later_notes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setattr(notes, "_ANSWER_MAX_S", 0.01)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "s"))
+        silent.listen()
+        notes.note("committed", step=1)
+    (tmp_path / "s").unlink()
+    agent = FakeAgent(tmp_path / "s", [{"type": "checkpoint"}])
+    notes.note("committed", step=2)  # too early to ask again
+    monkeypatch.setattr(notes, "_ANSWER_MAX_S", 10.0)
+    monkeypatch.setattr(notes, "_retry_at", 0.0)
+    notes.note("committed", step=3)
+    agent.close()
+    assert [request["step"] for request in agent.requests] == [3]
 
 
 class Store:

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
 from robustrun._checkpoint import collective_read  # noqa: E402
 
-Shard = collections.namedtuple("Shard", "shape")
+Shard = collections.namedtuple("Shard", "shape bytes")
 
 
 def targets_of(sizes):
@@ -20,7 +20,7 @@ def targets_of(sizes):
 
 def dealt(sizes, in_memory, away=()):
     """Rows of 4 bytes."""
-    shards = [Shard((size // 4,)) for size in sizes]
+    shards = [Shard((size // 4,), size) for size in sizes]
     return collective_read.dealt(shards, targets_of(sizes), in_memory, len(in_memory), away)
 
 
@@ -43,6 +43,14 @@ def test_every_byte_has_one_reader_and_the_load_is_balanced():
         loads = [sum(part.bytes for part in parts if part.owner == rank) for rank in range(size)]
         largest = max(part.bytes for part in parts)
         assert max(loads) <= sum(sizes) / size + largest
+
+
+def test_a_small_part_of_a_shard_is_read_like_any_other():
+    shard = Shard((4096,), 16384)
+    for size in (1, 2048, 8192):
+        target = collective_read.Target(0, 16384 - size, size, None)
+        parts = collective_read.dealt([shard], [target], [(0, 0)] * 2, 2)
+        assert [(part.target, part.begin, part.bytes) for part in parts] == [(0, 0, size)]
 
 
 def test_bytes_in_a_ranks_memory_are_read_by_it_and_the_rest_is_shared():

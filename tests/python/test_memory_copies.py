@@ -15,7 +15,7 @@ LIBRARY = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build"))
 LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
-from robustrun._checkpoint import c_api, memory_copies  # noqa: E402
+from robustrun._checkpoint import background, c_api, memory_copies  # noqa: E402
 
 SIZES = (3_000_000, 0, 17, 70_000)
 
@@ -118,6 +118,17 @@ def test_a_background_error_is_raised_once_by_the_next_save(copies, tmp_path):
     with pytest.raises(c_api.Conflict):
         stage(copies, 2, State(2))
     stage(copies, 2, State(2))
+
+
+def test_a_background_error_is_warned_of_once_if_the_process_ends_first(copies, tmp_path):
+    handle = stage(copies, 23, State(1))
+    c_api.Engine([tmp_path], "run", 1).close()
+    copies.drain(handle)
+    with pytest.warns(RuntimeWarning, match="the save of step 23 failed") as warned:
+        background._finish()  # as robustrun.dcp, which closes nothing
+        background._finish()
+        copies.close()
+    assert len(warned) == 1
 
 
 def test_a_copy_that_is_discarded_is_not_found_again(copies, tmp_path):

@@ -108,6 +108,19 @@ def test_metrics_beyond_the_limits_are_cut_not_fatal(record, boot, tmp_path):
     assert record.word(STEP) == 2**64 - 1
 
 
+def test_a_step_that_is_no_number_leaves_the_record_as_it_was(record, boot, tmp_path):
+    (tmp_path / "t.py").write_text(
+        "import robustrun\nrobustrun.step(7, loss=0.5)\n"
+        "for bad in (None, 'x', float('inf')):\n"
+        "    try: robustrun.step(bad, loss=1.5)\n"
+        "    except (TypeError, ValueError, OverflowError): print('refused')\n")
+    done = boot("script", "t.py", env=record.environment())
+    assert done.stdout == b"refused\n" * 3, done.stderr
+    assert record.word(SEQUENCE) % 2 == 0
+    assert (record.word(STEPS), record.word(STEP)) == (1, 7)
+    assert record.metrics() == {"loss": 0.5}
+
+
 def test_stop_requests_are_read_from_the_record(record, boot, tmp_path):
     (tmp_path / "t.py").write_text(
         "import robustrun\ns = robustrun.stop_requested()\n"

@@ -86,6 +86,28 @@ def test_a_module_from_a_foreign_finder_is_imported_as_ever(run, tmp_path):
         "assert made.x == 7 and type(made.__spec__) is Own\n")
 
 
+LEGACY = """
+import sys, types
+class Legacy:
+    def find_module(self, name, path=None): return self if name == 'colorsys' else None
+    def load_module(self, name):
+        module = sys.modules[name] = types.ModuleType(name)
+        module.is_ours = True
+        return module
+"""
+
+
+def test_a_finder_without_find_spec_is_asked_as_python_asks_it(run, boot):
+    source = LEGACY + (
+        "sys.meta_path.append(Legacy())\n"
+        "try:\n    import not_there\nexcept ModuleNotFoundError as error:\n    print(error)\n"
+        "sys.meta_path.insert(1, sys.meta_path.pop())\n"
+        "import colorsys\nprint(hasattr(colorsys, 'is_ours'))\n")
+    run(source)
+    assert run.said[0] == boot("script", "t.py").stdout.decode()
+    assert run.said[0].startswith("No module named 'not_there'\n")
+
+
 TRAINING = f"""
 import sys
 sys.path.append({HELPERS!r})

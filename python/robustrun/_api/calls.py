@@ -32,6 +32,7 @@ def _put_step(record, n, metrics):
     words = record.words
     now = monotonic_ns()
     values = [(name, _real(value, now)) for name, value in metrics.items()]
+    number = int(n) & 0xFFFFFFFFFFFFFFFF  # may raise, and must not while the record is locked
     locked = words[progress.SEQUENCE] | 1
     words[progress.SEQUENCE] = locked
     if record.by_script or not words[progress.STEPS]:  # else an optimizer counted this step
@@ -42,7 +43,7 @@ def _put_step(record, n, metrics):
         words[progress.FIRST_STEP_AT_NS] = now
     words[progress.LAST_STEP_AT_NS] = now
     words[progress.HAS_STEP] = 1
-    words[progress.STEP] = int(n) & 0xFFFFFFFFFFFFFFFF
+    words[progress.STEP] = number
     _put_metrics(record, values)
     words[progress.SEQUENCE] = locked + 1
     if is_first:

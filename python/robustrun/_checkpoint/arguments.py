@@ -41,8 +41,9 @@ class SaveOptions:
     drain_rate: Optional[float] = None
 
     def __post_init__(self):
-        if self.drain_every < 1:
-            raise ValueError("drain_every=%r: must be at least 1" % (self.drain_every,))
+        for name in ("drain_every", "disk_every"):
+            if getattr(self, name) < 1:
+                raise ValueError("%s=%r: must be at least 1" % (name, getattr(self, name)))
 
     def changed(self, keywords):
         """These options, with those that a call names itself."""

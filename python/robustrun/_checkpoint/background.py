@@ -13,7 +13,8 @@ class Work:
     """Base of classes that run jobs in the background.
 
     `_running`: jobs that are not over. `_failed`: jobs whose error has not been raised yet. Each
-    job has an event `_over`. Subclasses implement _set_rate() and raise_errors().
+    job has an event `_over`. Subclasses implement _set_rate(), raise_errors() and warn_of_errors(),
+    for when it is too late to raise.
     """
 
     def __init__(self):
@@ -68,3 +69,5 @@ def _finish():
     for _ in range(2):
         for work in list(_open_works):
             work.settle()
+    for work in list(_open_works):
+        work.warn_of_errors()

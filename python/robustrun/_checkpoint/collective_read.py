@@ -35,8 +35,7 @@ def dealt(shards, targets, in_memory, size, away=()):
     goal = min(PART_BYTES, left // (4 * size))
     for number, target in enumerate(targets):
         keeper = keepers[target.index]
-        whole = _cut_bytes(shards[target.index], target.bytes, goal if keeper is None
-                           else PART_BYTES)
+        whole = _cut_bytes(shards[target.index], goal if keeper is None else PART_BYTES)
         for begin in range(0, target.bytes, whole):
             count = min(whole, target.bytes - begin)
             if keeper is None:
@@ -83,9 +82,9 @@ def _in_memory(index, in_memory):
     return None
 
 
-def _cut_bytes(shard, size, goal):
+def _cut_bytes(shard, goal):
     """The size at which to cut a shard: a multiple of the engine's pieces, about `goal` bytes."""
-    row = size // shard.shape[0] if shard.shape else size
+    row = shard.bytes // shard.shape[0] if shard.shape else shard.bytes
     piece = _EXTENT_BYTES // row * row if row <= _EXTENT_BYTES else _EXTENT_BYTES
     return max(goal // piece, 1) * piece
 

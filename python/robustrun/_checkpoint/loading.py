@@ -45,10 +45,28 @@ def attempts(places):
             yield found.attempt, None
 
 
+def first_usable(places, load, read_only=False, tries_others=True):
+    """Calls load(name, Checkpoint or None) with the newest checkpoint, then with older ones until
+    one can be used; returns its result, or None if there is no checkpoint. Raises the last error if
+    none can be used."""
+    failed = None
+    for attempt, opened in attempts(places):
+        try:
+            return load(attempt, opened)
+        except NOT_THIS_ONE as error:
+            failed = error
+            give_up(places, attempt, error, read_only)
+            if not tries_others:
+                raise
+    if failed is not None:
+        raise failed
+    return None
+
+
 def give_up(places, attempt, error, read_only):
     """Warns that a checkpoint cannot be used, and marks it if it is damaged."""
     warnings.warn("checkpoint %s cannot be used: %s" % (attempt, error), RuntimeWarning,
-                  stacklevel=3)
+                  stacklevel=4)
     if not isinstance(error, Corrupt) or read_only:
         return
     try:
@@ -56,7 +74,7 @@ def give_up(places, attempt, error, read_only):
             checkpoint.poison("damaged")
     except CheckpointError as failed:  # the next start will find it damaged again
         warnings.warn("checkpoint %s is damaged and could not be marked: %s" % (attempt, failed),
-                      RuntimeWarning, stacklevel=3)
+                      RuntimeWarning, stacklevel=4)
 
 
 def pass_over(group, places, attempt, error):

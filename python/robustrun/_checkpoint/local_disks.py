@@ -159,12 +159,15 @@ class Drains(background.Work):
         if self._failed:
             raise self._failed.pop(0).error
 
+    def warn_of_errors(self):
+        while self._failed:
+            warnings.warn("a checkpoint was not drained: %s" % self._failed.pop(0).error,
+                          RuntimeWarning, stacklevel=3)
+
     def close(self):
         self.hurry()
         self.settle()
-        for each in self._failed:  # too late to raise
-            warnings.warn("a checkpoint was not drained: %s" % each.error, RuntimeWarning,
-                          stacklevel=3)
+        self.warn_of_errors()
 
 
 def _load():

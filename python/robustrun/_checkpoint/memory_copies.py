@@ -176,12 +176,20 @@ class Copies(background.Work):
         while self._failed:
             self._failed.pop(0).raise_error()
 
+    def warn_of_errors(self):
+        while self._failed:
+            handle = self._failed.pop(0)
+            if not handle._is_raised:
+                warnings.warn("the save of step %d failed: %s" % (handle.step, handle.error),
+                              RuntimeWarning, stacklevel=3)
+
     def close(self):
         self.hurry()
         self.settle()
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.rr_memory_close(handle)
+        self.warn_of_errors()
 
     def _order(self, step, writers, writer, structure, addresses, states, world_size, axes,
                number):

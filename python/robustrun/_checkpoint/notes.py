@@ -13,13 +13,16 @@ import json
 import os
 import socket
 import threading
+import time
 
 EVENTS = ("saved", "committed", "loaded")
 _ANSWER_MAX_S = 0.25
+_RETRY_AFTER_S = 10.0  # an agent that did not answer delays saves again only after this
 _BACKLOG_BYTES = 1 << 20  # unread answers
 
 _lock = threading.Lock()
-_socket = None  # False: there is no agent
+_socket = None  # None: to be opened from _retry_at on; False: there is no agent
+_retry_at = 0.0
 _owner = 0  # pid of the process that opened it; a forked child is not the worker
 
 
@@ -46,7 +49,7 @@ def _named(attempt):
 
 def _connection():
     global _socket, _owner
-    if _socket is None:
+    if _socket is None and _owner in (0, os.getpid()) and time.monotonic() >= _retry_at:
         path = os.environ.get("ROBUSTRUN_SOCKET")
         _socket = False
         if path:
@@ -71,7 +74,8 @@ def _say(connection, fields, waits):
 
 
 def _forget():
-    global _socket
+    """Closes the connection: a late answer must not count as that to a later note."""
+    global _socket, _retry_at
     if _socket:
         _socket.close()
-    _socket = False
+        _socket, _retry_at = None, time.monotonic() + _RETRY_AFTER_S

@@ -4,6 +4,7 @@ nothing by itself."""
 import sys
 
 _ModuleSpec = type(sys.__spec__)
+_FINDS_LOADERS = sys.version_info < (3, 12)  # older ones ask finders without find_spec, too
 _waiting = {}  # name -> callbacks for the imported module
 _begins = _ended = None  # called before and after each import of the script
 _is_importing = False  # an import of the script is running: nested imports belong to it
@@ -52,12 +53,7 @@ class _ImportWatch:
         is_scripts = _begins is not None and not _is_importing and _is_asked_by_script()
         if not is_wanted and not is_scripts:
             return None
-        spec = None
-        for finder in sys.meta_path:
-            if finder is not _ImportWatch:
-                spec = finder.find_spec(name, path, target)
-                if spec is not None:
-                    break
+        spec = _found(name, path, target)
         try:
             if is_scripts and type(spec) is _ModuleSpec:
                 spec.__class__ = _ScriptsSpec
@@ -66,6 +62,20 @@ class _ImportWatch:
         except Exception:
             pass  # an unknown kind of loader: we see nothing, but the module is imported
         return spec
+
+
+def _found(name, path, target):
+    """What the import system would find; None also if it is left to find that itself."""
+    for finder in sys.meta_path:
+        if finder is _ImportWatch:
+            continue
+        if hasattr(finder, "find_spec"):
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                return spec
+        elif _FINDS_LOADERS and finder.find_module(name, path) is not None:
+            return None
+    return None
 
 
 def _is_asked_by_script():

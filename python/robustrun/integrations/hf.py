@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 
 from .. import checkpoint
 from .._api.calls import note_metrics
-from .._checkpoint import arguments, c_api, loading, manifest
+from .._checkpoint import arguments, loading, manifest
 
 __all__ = ["RobustSaves"]
 
@@ -68,15 +68,12 @@ class RobustSaves(TrainerCallback):
 
     def resume(self, trainer):
         """Writes the newest whole checkpoint as a folder for trainer.train(resume_from_checkpoint=)
-        and returns its path, on every rank; None: there is no checkpoint yet."""
+        and returns its path, on every rank; None: there is no checkpoint yet. A damaged one is
+        marked as poisoned, and the previous one is taken."""
         folder = os.path.join(trainer.args.output_dir, RESUME_FOLDER)
         if trainer.args.should_save:
             shutil.rmtree(folder, ignore_errors=True)
-            try:
-                with manifest.opened(self.directories) as found:
-                    _write_folder(found, folder)
-            except c_api.NotFound:
-                pass
+            checkpoint._load_for_all(self.directories, lambda found: _write_folder(found, folder))
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.barrier()
         names = os.listdir(folder) if os.path.isdir(folder) else []

@@ -44,6 +44,7 @@ def whole_tensors(seed):
         "wide": (torch.randn(600, 4096, generator=g), [Shard(1), Replicate()]),  # several pieces
         "twice": (torch.randint(-99, 99, (32, 3), generator=g), [rows, rows]),
         "mask": (torch.rand(9, 4, generator=g) > 0.5, [rows, Replicate()]),
+        "long": (torch.rand(4096, generator=g) > 0.5, [rows, Replicate()]),  # a byte per row
         "everywhere": (torch.randn(5, generator=g).to(torch.float8_e4m3fn).view(torch.uint8), None),
         "complex": (torch.randn(6, dtype=torch.complex128, generator=g), None),
         "number": (torch.tensor(float(seed)), None),

@@ -71,3 +71,70 @@ def test_lightnings_files_may_be_overwritten_and_older_ones_are_read(tmp_path):
     python_path = str(BUILD / "share" / "robustrun" / "python")
     subprocess.run([sys.executable, "-c", IN_ONE_PROCESS], cwd=tmp_path, check=True, timeout=180,
                    env={**os.environ, "PYTHONPATH": python_path})
+
+
+RESUMED = """
+import os, pathlib, types, warnings, torch
+from transformers import TrainerControl, TrainerState
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api, earlier_saves, sessions
+from robustrun.integrations.hf import RobustSaves
+
+told = []
+earlier_saves.settle = lambda: told.append("settled")
+checkpoint.note = lambda event, attempt, **_: told.append((event, attempt.split("/")[0]))
+trainer = types.SimpleNamespace(args=types.SimpleNamespace(output_dir="out", should_save=True))
+
+def saves():
+    # As a process of the next attempt.
+    checkpoint._close()
+    sessions._session = None
+    os.environ["ROBUSTRUN_ATTEMPT"] = str(int(os.environ["ROBUSTRUN_ATTEMPT"]) + 1)
+    return RobustSaves("saves")
+
+def damage(step):
+    (path,) = pathlib.Path("saves").glob("step-*%d/*/d-rank-0-m0.safetensors" % step)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer)
+first = saves()
+assert first.resume(trainer) is None
+for step in (1, 2):
+    model.weight.data.fill_(step)
+    first.on_step_end(None, TrainerState(global_step=step), TrainerControl(should_save=True),
+                      model=model, optimizer=optimizer, lr_scheduler=scheduler)
+damage(2)
+second, earlier = saves(), c_api.Engine(["saves"], "run", 1)
+told.clear()
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    assert second.resume(trainer) == "out/.robustrun-resume/checkpoint-1"
+assert "step-000000000002" in str(warned[0].message), warned
+assert torch.load("out/.robustrun-resume/checkpoint-1/pytorch_model.bin")["weight"].eq(1).all()
+assert told[0] == "settled" and told[-1] == ("loaded", "step-000000000001"), told
+assert [found.poisoned for found in c_api.catalogue(["saves"])] == ["damaged", ""]
+try:
+    earlier.begin(3, ["w"]).write("w", [], [])
+except checkpoint.Conflict:
+    pass
+else:
+    raise AssertionError("an earlier attempt can still save")
+damage(1)
+try:
+    saves().resume(trainer)
+except checkpoint.Corrupt:
+    pass
+else:
+    raise AssertionError("a damaged checkpoint was taken, or training began anew")
+"""
+
+
+def test_hf_trainer_resumes_from_the_previous_checkpoint_if_the_newest_is_damaged(tmp_path):
+    environment = {"PYTHONPATH": str(BUILD / "share" / "robustrun" / "python"),
+                   "ROBUSTRUN_RUN_ID": "run", "ROBUSTRUN_ATTEMPT": "0"}
+    subprocess.run([sys.executable, "-c", RESUMED], cwd=tmp_path, check=True, timeout=180,
+                   env={**os.environ, **environment})
