@@ -87,6 +87,17 @@ TEST_CASE("a rank that waits for one that has ended is told as that") {
   CHECK(fleet.verdict().finding == Finding::kDied);
 }
 
+TEST_CASE("a node whose ranks have all ended well is not to blame as a node") {
+  Fleet fleet(4, 2);
+  fleet.world();
+  for (const std::uint32_t r : {2U, 3U}) end_well(fleet, r);
+  for (const std::uint32_t r : {0U, 1U}) fleet.enter(1, r);
+  CHECK(fleet.verdict().finding == Finding::kDied);
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{2, 3});
+  fleet.rank(3).ended_well = false;
+  CHECK(fleet.verdict().finding == Finding::kGroupFailure);
+}
+
 TEST_CASE("with ranks that were not seen the verdict is only inferred") {
   Fleet fleet(3);
   end_well(fleet, 1);

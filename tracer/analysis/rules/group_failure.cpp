@@ -28,11 +28,15 @@ std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verd
     ++ranks_of[facts.view.rank(at).node];
   }
   std::map<std::string_view, std::uint32_t> culprits_of;
+  bool all_ended_well = true;
   for (const base::Rank rank : verdict.culprits) {
     const std::optional<std::uint32_t> at = facts.view.find(rank);
     if (!at || facts.view.rank(*at).node.empty()) return std::nullopt;
     ++culprits_of[facts.view.rank(*at).node];
+    all_ended_well = all_ended_well && facts.view.rank(*at).ended_well;
   }
+  // A script that ends too early is no fault of its machine.
+  if (verdict.finding == Finding::kDied && all_ended_well) return std::nullopt;
   // If more than half of the nodes are concerned, it is the job, not a node.
   if (culprits_of.empty() || culprits_of.size() * 2 > ranks_of.size()) return std::nullopt;
   for (const auto& [node, count] : culprits_of) {

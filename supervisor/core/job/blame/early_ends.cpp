@@ -53,7 +53,9 @@ bool EarlyEnds::explain(Fault& fault, const tracer::Verdict& verdict) const {
       ended.push_back(one);
     }
   }
-  if (ended.empty() || ended.size() < verdict.culprits.size()) return false;
+  // Of more early ends than are kept, the first explain the rest.
+  const std::size_t least = std::min(verdict.culprits.size(), kEndedWellKept);
+  if (ended.empty() || ended.size() < least) return false;
   blame(ended, in_words(ended, verdict.victims, operation_of(verdict)), fault);
   return true;
 }

@@ -144,6 +144,20 @@ TEST_CASE("workers that wait for ever for one that ended are the script's fault,
   CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 3"));
 }
 
+TEST_CASE("more early ends than are kept explain a hang, too") {
+  constexpr auto kEnded = static_cast<std::uint32_t>(kEndedWellKept) + 6;
+  Training h({kEnded + 1});
+  tracer::Verdict verdict;
+  verdict.finding = tracer::Finding::kDied;
+  verdict.victims = {{0}};
+  for (std::uint32_t rank = 1; rank <= kEnded; ++rank) {
+    h.end_well(rank, 100);
+    verdict.culprits.push_back({rank});
+  }
+  h.tell(Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, verdict, seconds(1)});
+  CHECK(h.decided(Rule::kEndedEarly));
+}
+
 TEST_CASE("words for one and for many, with steps, numbers of them, or without") {
   const auto words = [](std::vector<EarlyEnd> ended, const Ranks& waiting) {
     return in_words(ended, waiting, "");
