@@ -38,6 +38,8 @@ class NoteTaker {
       take_check(*checked, event.at);
     } else if (const auto* diagnosed = std::get_if<Diagnosed>(&event.body)) {
       take_diagnosis(*diagnosed, event.at);
+    } else if (const auto* exited = std::get_if<WorkerExited>(&event.body)) {
+      if (exited->ended_well()) ended_well_.emplace(exited->attempt, exited->rank);
     }
   }
 
@@ -97,12 +99,29 @@ class NoteTaker {
     }
   }
 
+  // It is the script's fault, or no fault at all.
+  [[nodiscard]] bool is_no_machines(const Diagnosed& diagnosed) const {
+    using tracer::Finding;
+    constexpr std::array kNoMachines = {Finding::kNotEnded, Finding::kMismatch,
+                                        Finding::kOrderInversion, Finding::kLongPhase};
+    const tracer::Verdict& verdict = diagnosed.verdict;
+    if (std::ranges::find(kNoMachines, verdict.finding) != kNoMachines.end()) return true;
+    if (verdict.finding != Finding::kDied || verdict.culprits.empty()) return false;
+    return std::ranges::all_of(verdict.culprits, [&](base::Rank rank) {
+      return ended_well_.contains({diagnosed.attempt, rank});
+    });
+  }
+
   void take_diagnosis(const Diagnosed& diagnosed, base::Nanos at) {
     const tracer::Verdict& verdict = diagnosed.verdict;
     if (diagnosed.stage == Diagnosed::Stage::kRound) return;  // the vote's result counts
     const bool is_slow = tracer::is_slowness(verdict.finding);
     if (diagnosed.stage != Diagnosed::Stage::kConvicted && !is_slow) return;
     if (!is_slow && returns_to(verdict.script_line)) return;
+    if (is_no_machines(diagnosed)) {
+      hung_at_[verdict.script_line];  // a hang that returns there is the script's, too
+      return;
+    }
     for (const std::string& host : verdict.nodes) {
       note(host, at, is_slow ? NoteKind::kSlow : NoteKind::kHang, verdict.sentence);
       if (!is_slow) hung_at_[verdict.script_line].insert(host);
@@ -129,6 +148,7 @@ class NoteTaker {
   const Facts facts_;
   std::set<base::NodeId> joined_;  // at least once
   std::set<base::NodeId> leaving_;
+  std::set<std::pair<base::Attempt, base::Rank>> ended_well_;
   std::set<std::pair<std::string, NoteKind>> noted_;
   std::map<std::string, std::set<std::string>> hung_at_;  // a place of the script: hosts
 };

@@ -125,6 +125,32 @@ TEST_CASE("a hang is noted once it is convicted, slowness when it is seen") {
   CHECK(noted(story) == "n3 slow: rank 2 is stopped");
 }
 
+TEST_CASE("a verdict about the script, or about a run that succeeds, blames no machine") {
+  using tracer::Finding;
+  for (const Finding finding :
+       {Finding::kNotEnded, Finding::kMismatch, Finding::kOrderInversion, Finding::kLongPhase}) {
+    CAPTURE(to_string(finding));
+    Story story = three_nodes();
+    story.event(1000, hang(Diagnosed::Stage::kConvicted, finding, {"n1"}));
+    CHECK(noted(story).empty());
+  }
+}
+
+TEST_CASE("a wait for a worker that ended with exit code 0 blames no machine") {
+  for (const int code : {0, 1}) {
+    CAPTURE(code);
+    Diagnosed died = hang(Diagnosed::Stage::kConvicted, tracer::Finding::kDied, {"n1"});
+    died.verdict.culprits = {{1}};
+    Story story = three_nodes();
+    story.event(1000, exited(0, 1, ExitStatus::Kind::kExited, code, 1000));
+    story.event(2000, died);
+    CHECK(noted(story) == (code == 0 ? "" : "n1 hang: rank 2 is stopped"));
+    died.attempt = {1};  // in which it has not ended
+    story.event(3000, died);
+    CHECK(noted(story) == "n1 hang: rank 2 is stopped");
+  }
+}
+
 TEST_CASE("a hang that returns to a line of the script is no machine's") {
   const auto at_line = [](std::string line, std::vector<std::string> nodes) {
     Diagnosed body =
