@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/core/text.h"
 #include "tracer/limits.h"
@@ -108,6 +109,16 @@ struct StreamId {
   friend auto operator<=>(const StreamId&, const StreamId&) = default;
 };
 
+// A group that was destroyed and made anew has the same name, and a higher pg_id.
+void drop_destroyed(std::map<StreamId, Stream>& streams) {
+  std::set<std::pair<std::string_view, bool>> newer;
+  for (auto at = streams.end(); at != streams.begin();) {
+    --at;
+    if (!newer.emplace(at->first.name, at->first.gloo).second) at = streams.erase(at);
+  }
+}
+
+// Of the groups that there are now.
 std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool timed) {
   std::map<StreamId, Stream> streams;
   for (std::size_t at = 0; at < recording.entries.size(); ++at) {
@@ -133,6 +144,7 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool tim
       stream.collectives[entry.collective].add(entry);
     }
   }
+  drop_destroyed(streams);
   return streams;
 }
 
@@ -386,10 +398,8 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
                        std::vector<Membership>& made) const {
   std::set<std::uint64_t> told;
   std::set<std::string_view> seen;  // names
-  for (const auto& [id, stream] : streams) {
-    told.insert(id.group);
-    seen.insert(id.name);
-  }
+  for (const RecordedEntry& entry : recording_.entries) told.insert(entry.group);
+  for (const auto& [id, stream] : streams) seen.insert(id.name);
   const bool hooked = is_hooked(recording_.back_end);
   std::vector<GroupStatus> statuses;  // of groups without an entry
   for (const auto& [id, status] : recording_.status) {

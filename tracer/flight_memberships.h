@@ -12,6 +12,9 @@
 // `done` is then the number before this operation. `pg_status` is keyed by pg_id and `pg_config` by
 // name; both rise as torch makes groups, so they are paired in this order.
 //
+// The recorder keeps the entries of groups that were destroyed. If a group was made anew under the
+// same name, only the entries of the newest one, with the highest pg_id, count.
+//
 // For hooked back ends (flight_recorder.h) pg_status is not used, and the names of communicators
 // end with the back end: "default_pg (nccl2)". Pure.
 

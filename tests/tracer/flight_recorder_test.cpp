@@ -385,6 +385,30 @@ TEST_CASE("two libraries of one process group count separately") {
   CHECK(groups[1].comm == tracer::group_key("0", {}));
 }
 
+TEST_CASE("of a group that was destroyed and made anew only the new one counts") {
+  std::string entries;
+  for (int number = 1; number <= 5; ++number) {
+    entries += R"({"record_id":)" + std::to_string(number - 1) +
+               R"(,"pg_id":0,"process_group":["0","a"],"collective_seq_id":)" +
+               std::to_string(number) + R"(,"profiling_name":"gloo:all_reduce","retired":true},)";
+  }
+  entries += R"({"record_id":5,"pg_id":2,"process_group":["0","a"],"collective_seq_id":1,
+                 "profiling_name":"gloo:all_reduce","state":"scheduled","retired":false})";
+  // The dead group's pg_status is not that of the new group that has no entry yet.
+  const auto read = tracer::read_flight_recording(
+      json_of(entries, R"(,"pg_status":{"0":{"last_enqueued_collective":5,
+                                            "last_completed_collective":5}})"));
+  REQUIRE(read);
+  const auto groups = tracer::memberships(*read, {{"1", "unused", 5, 2, 0}}, 0, 0);
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].comm == tracer::group_key("0", {}));
+  CHECK(groups[0].entered == 1);
+  CHECK(groups[0].done == 0);
+  CHECK(groups[0].pending.size() == 1);
+  CHECK(groups[1].name == "unused");
+  CHECK(groups[1].entered == 0);
+}
+
 TEST_CASE("a group with only sends knows its collectives from them") {
   const auto read = tracer::read_flight_recording(json_of(
       R"({"record_id":4000,"pg_id":0,"process_group":["0","a"],"collective_seq_id":12,
