@@ -27,11 +27,13 @@ void AgentReports::on_report(base::NodeId node, wire::WorkerExited& report) {
   const auto rank = nodes_.rank_of(node, report.local_rank);
   if (!rank) return;
   report.at += nodes_[node].clock_offset;
+  const bool is_current = report.attempt == job_.attempt();
+  if (is_current) progress_.end_worker(*rank, report.at);
   // So that the journal knows the last step before a failure, and the final metrics.
   progress_.journal_all(node);
   WorkerExited exited = to_event(report, *rank);
   exited.traced = traced_;
-  if (report.attempt == job_.attempt()) {
+  if (is_current) {
     exited.steps = progress_.readings().steps_of(*rank);
     exited.step = progress_.readings().step_of(*rank);
     if (exited.ended_well()) hands_.on_ended_well();

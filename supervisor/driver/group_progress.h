@@ -46,6 +46,8 @@ class GroupProgress {
 
   void on_report(base::NodeId node, wire::WorkerProgress& reading);
   void on_report(base::NodeId node, wire::CheckpointNote& note);
+  // A worker of the current attempt has ended at `at`.
+  void end_worker(base::Rank rank, base::Nanos at) { readings_.end(rank, at); }
   // Journals the newest state before something else is journaled, if the state has changed or a
   // rank waits for training data.
   void journal_steps(base::NodeId node = {});

@@ -116,6 +116,15 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
   return marks;
 }
 
+void ProgressTracker::end(base::Rank rank, base::Nanos at) {
+  if (rank.value >= newest_.size()) return;
+  wire::WorkerProgress& reading = newest_[rank.value];
+  if (!reading.data_wait_since) return;
+  reading.data_waited = data_wait_of(rank, at).waited;
+  reading.data_wait_since.reset();
+  changed_ = true;
+}
+
 std::vector<MetricAlarm> ProgressTracker::watch(base::Rank rank,
                                                 const wire::WorkerProgress& reading,
                                                 base::Nanos now) {

@@ -26,6 +26,9 @@ class ProgressTracker {
   // ignored.
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading,
                              base::NodeId node = {});
+  // The rank's worker has ended at `at`, and with it the wait for training data that it may have
+  // been in.
+  void end(base::Rank rank, base::Nanos at);
   // Alarms from the metrics of speaker() (core/status/metric_watch.h). Readings of other ranks are
   // ignored.
   std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,

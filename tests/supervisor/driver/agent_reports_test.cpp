@@ -80,6 +80,24 @@ TEST_CASE("an exit comes after the last steps, with the rank, its steps and our 
   CHECK(run.ended_well == 1);
 }
 
+TEST_CASE("the wait for data in which a worker ended is journaled with its end, by our time") {
+  Reports run;
+  run.nodes.table[{1}].clock_offset = 100s;
+  wire::WorkerProgress reading;
+  reading.attempt = run.job.job.attempt();
+  reading.data_wait_since = 2s;
+  run.progress.on_report({1}, reading);
+  wire::WorkerExited report;
+  report.attempt = run.job.job.attempt();
+  report.at = 5s;
+  run.clock.time = 4000s;
+  run.reports->on_report({1}, report);
+  REQUIRE(run.events.size() == 2);
+  CHECK(std::get<Progress>(run.events[0]).data_waited == base::Nanos(3s));
+  run.progress.journal_steps();
+  CHECK(run.events.size() == 2);
+}
+
 TEST_CASE("an exit of an earlier attempt has no steps of this one, and does not count as its end") {
   Reports run;
   run.job.tell_exit(exited(0, 0, 1));

@@ -126,6 +126,25 @@ TEST_CASE("a summary has the rank that has waited for data longest, also while i
   CHECK_FALSE(tracker.summary(120s));
 }
 
+TEST_CASE("a wait for data ends with its worker") {
+  ProgressTracker tracker;
+  tracker.begin_attempt({3}, 2);
+  wire::WorkerProgress waits = reading(1s, 2s);
+  waits.data_waited = 1s;
+  waits.data_wait_since = 100s;
+  tracker.take({1}, waits);
+  REQUIRE(tracker.summary(103s));
+  tracker.end({1}, 105s);
+  tracker.end({7}, 105s);
+  CHECK(tracker.data_wait_of({1}, 4000s).waited == 6s);
+  CHECK_FALSE(tracker.data_wait_of({1}, 4000s).lasting);
+  const auto summary = tracker.summary(4000s);
+  REQUIRE(summary);
+  CHECK(summary->data_waited == 6s);
+  tracker.end({1}, 200s);  // told again
+  CHECK_FALSE(tracker.summary(5000s));
+}
+
 TEST_CASE("the last rank's metrics are the job's if its output has them and rank 0 has none") {
   ProgressTracker tracker;
   tracker.begin_attempt({3}, 4);
