@@ -158,6 +158,10 @@ inline constexpr std::chrono::seconds kCheckRoundMax{15};
 inline constexpr std::chrono::seconds kGroupWaitSaidAfter{30};
 inline constexpr std::chrono::seconds kGroupWaitLooksApart{1};
 
+// collective_count.h: communicators of one rank whose collectives count; as many as its agent
+// reports.
+inline constexpr std::size_t kCountedCommunicatorsMax = 1024;
+
 // hang_watch.h: overdue operations that are remembered.
 inline constexpr std::size_t kOverdueMax = 4096;
 // Steps are missing when a group has done none for kNoStepMin, and for kNoStepFactor times its

@@ -1,6 +1,5 @@
 #include "supervisor/driver/hangs.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -21,15 +20,14 @@ void Hangs::begin_attempt(base::Attempt attempt, std::uint32_t world_size) {
   watch_.begin_attempt(attempt, clock_.now());
   pace_looks_.begin_attempt(world_size);
   bandwidth_.begin_attempt();
-  collectives_done_.reset();
+  collectives_.begin_attempt();
 }
 
 // Only for groups that say nothing of steps: then their collectives are what goes on, or does not.
-void Hangs::on_report(base::NodeId, const wire::CollectiveProgress& report) {
-  if (report.attempt != hands_.attempt()) return;
-  std::uint64_t done = 0;
-  for (const wire::CommunicatorProgress& one : report.communicators) done += one.done;
-  collectives_done_ = std::max(collectives_done_.value_or(0), done);
+void Hangs::on_report(base::NodeId node, const wire::CollectiveProgress& report) {
+  const auto rank = nodes_.rank_of(node, report.local_rank);
+  if (report.attempt != hands_.attempt() || !rank) return;
+  collectives_.take(*rank, report.communicators);
   watch_.note_group(clock_.now());
 }
 
@@ -50,7 +48,7 @@ void Hangs::on_report(base::NodeId node, const wire::BandwidthReport& report) {
 void Hangs::watch() {
   const base::Nanos now = clock_.now();
   const std::uint64_t counted = hands_.steps();
-  const std::uint64_t steps = counted > 0 ? counted : collectives_done_.value_or(0);
+  const std::uint64_t steps = counted > 0 ? counted : collectives_.done();
   auto over = watch_.note_steps(steps, now);
   pace_looks_.note_steps(steps, now);
   if (!hands_.is_running()) return;

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 
 #include "base/core/clock.h"
 #include "supervisor/agents/node_table.h"
@@ -16,6 +15,7 @@
 #include "supervisor/core/types/events.h"
 #include "supervisor/driver/worker_looks.h"
 #include "supervisor/watch/bandwidth_watch.h"
+#include "supervisor/watch/collective_count.h"
 #include "supervisor/watch/hang_watch.h"
 #include "supervisor/watch/pace_looks.h"
 
@@ -63,9 +63,7 @@ class Hangs {
   HangWatch watch_;
   PaceLooks pace_looks_;
   BandwidthWatch bandwidth_;
-  // Of the furthest rank, over all its communicators; nullopt: no rank of the attempt has reported
-  // collectives.
-  std::optional<std::uint64_t> collectives_done_;
+  CollectiveCount collectives_;
 };
 
 }  // namespace robustrun::supervisor

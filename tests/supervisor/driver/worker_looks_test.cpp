@@ -292,6 +292,24 @@ TEST_CASE("an overdue operation leads to a look, and its verdict to the core") {
   CHECK(run.told == std::vector<std::string>{"news", "rank 2 sleeps"});
 }
 
+TEST_CASE("a group that is destroyed does not make a script without steps look like a hang") {
+  Watched run;
+  const auto report = [&](std::vector<wire::CommunicatorProgress> communicators) {
+    run.clock.time += 1s;
+    run.hangs.on_report({0}, {kAttempt, {1}, std::move(communicators)});
+    run.hangs.watch();
+  };
+  for (std::uint64_t done = 1; done <= 10; ++done) {
+    report({{.comm = 7, .entered = 1000, .done = 1000, .head_age = {}},
+            {.comm = 8, .entered = done, .done = done, .head_age = {}}});
+  }
+  for (std::uint64_t done = 11; done <= 40; ++done) {
+    report({{.comm = 8, .entered = done, .done = done, .head_age = {}}});
+  }
+  CHECK(run.asked().empty());
+  run.wait_for_look();  // as nothing is reported any more
+}
+
 TEST_CASE("reports of another attempt, and of ranks that are unknown, lead to nothing") {
   Watched run;
   run.hangs.on_report({0}, overdue({2}, 1));
