@@ -44,9 +44,28 @@ void WorkerLooks::look(bool evidence, Done done) {
 
 void WorkerLooks::begin(bool evidence) {
   has_evidence_ = evidence;
-  Observation::Plan asked = plan({++looks_begun_, hands_.attempt(), evidence, kObserveWithin});
+  is_due_ = true;
+  begin_next();
+}
+
+void WorkerLooks::begin_next() {
+  while (!look_ && !is_at_stacks_) {
+    if (std::exchange(is_due_, false)) {
+      begin_look();
+    } else if (!stacks_wanted_.empty()) {
+      StacksWanted next = std::move(stacks_wanted_.front());
+      stacks_wanted_.pop_front();
+      begin_at_stacks(std::move(next));
+    } else {
+      return;
+    }
+  }
+}
+
+void WorkerLooks::begin_look() {
+  Observation::Plan asked = plan({++looks_begun_, hands_.attempt(), has_evidence_, kObserveWithin});
   // NCCL asks all processes of the job: one node is enough, another one next time.
-  if (evidence && !asked.nodes.empty()) {
+  if (has_evidence_ && !asked.nodes.empty()) {
     asked.ras = asked.nodes[looks_begun_ % asked.nodes.size()].node;
   }
   look_ = Observation::begin(executor_, std::move(asked),
@@ -78,6 +97,7 @@ Observation::Hands WorkerLooks::hands_of(
 
 void WorkerLooks::analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras) {
   look_.reset();
+  begin_next();
   if (!hands_.analyze || ended_) return answer(nullptr);
   fleet.layout = rank_layout(hands_.parallel, fleet.world_size);
   tracer::RasEvidence said{std::move(ras.report), ras.is_shared, {}};
@@ -162,18 +182,28 @@ void WorkerLooks::look_at_use(base::Rank rank, UseAnswer done) {
 }
 
 void WorkerLooks::look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done) {
+  if (user_looks_.size() + stacks_wanted_.size() >= kUseLooksMax) return done(too_many_looks());
+  stacks_wanted_.push_back({rank, std::move(done)});
+  begin_next();
+}
+
+void WorkerLooks::begin_at_stacks(StacksWanted wanted) {
   Observation::Plan asked = plan({++looks_begun_, hands_.attempt(), true, kObserveWithin});
+  const std::optional<base::Rank> rank = wanted.rank;
   const bool is_there = rank ? keep_node_of(*rank, asked) != nullptr : !asked.nodes.empty();
-  if (!hands_.is_running() || !is_there) return done(no_such_rank());
-  if (user_looks_.size() >= kUseLooksMax) return done(too_many_looks());
-  begin_for_user(std::move(asked), [rank, done = std::move(done)](tracer::FleetSnapshot fleet) {
-    if (rank) {
-      std::erase_if(fleet.ranks,
-                    [&](const tracer::RankSnapshot& one) { return one.rank != *rank; });
-    }
-    done(fleet.ranks.empty() ? base::fail(Errc::kUnavailable, "no node answers")
-                             : base::Result<WorkerStacks>(stacks_of(fleet)));
-  });
+  if (!hands_.is_running() || !is_there) return wanted.done(no_such_rank());
+  is_at_stacks_ = true;
+  begin_for_user(
+      std::move(asked), [this, rank, done = std::move(wanted.done)](tracer::FleetSnapshot fleet) {
+        is_at_stacks_ = false;
+        begin_next();
+        if (rank) {
+          std::erase_if(fleet.ranks,
+                        [&](const tracer::RankSnapshot& one) { return one.rank != *rank; });
+        }
+        done(fleet.ranks.empty() ? base::fail(Errc::kUnavailable, "no node answers")
+                                 : base::Result<WorkerStacks>(stacks_of(fleet)));
+      });
 }
 
 std::vector<tracer::RankSnapshot> WorkerLooks::unseen(const tracer::FleetSnapshot& fleet) const {
@@ -213,6 +243,8 @@ void WorkerLooks::on_agent_lost(base::NodeId node) {
 
 void WorkerLooks::drop() {
   alive_.reset();
+  is_due_ = is_at_stacks_ = false;
+  stacks_wanted_.clear();
   for (auto* look : {&look_, &look_back_}) {
     if (*look) std::exchange(*look, nullptr)->drop();
   }

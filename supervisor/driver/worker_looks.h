@@ -3,13 +3,16 @@
 // the answers analyzed.
 //
 // There is one look at all workers at a time. A request during a look gets that look's verdict. If
-// the request needs evidence and the look has none, another look follows. Looks back at a failed
-// attempt, and looks at what ranks use or at their stacks, may take place at the same time.
+// the request needs evidence and the look has none, another look follows. A user's looks at stacks
+// and the looks at all workers take turns, because an agent answers only the newest of such
+// questions. Looks back at a failed attempt, and looks at what ranks use, may take place at the
+// same time.
 //
 // Owned by the driver, on its loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,7 +60,8 @@ class WorkerLooks {
   void look_back(const LookBack& action, std::function<void(tracer::Verdict)> done);
   // Asks only the rank's agent, which measures only when it is asked.
   void look_at_use(base::Rank rank, UseAnswer done);
-  // nullopt: the stacks of all ranks.
+  // nullopt: the stacks of all ranks. Waits for the look under way, and for looks at stacks that
+  // were asked for before.
   void look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done);
 
   void on_report(base::NodeId node, const wire::Observed& report);
@@ -73,7 +77,15 @@ class WorkerLooks {
     bool evidence = false;
     Done done;
   };
+  struct StacksWanted {
+    std::optional<base::Rank> rank;
+    StacksAnswer done;
+  };
   void begin(bool evidence);
+  // Unless one is under way, begins the look for waiters_, or else the next one at stacks.
+  void begin_next();
+  void begin_look();
+  void begin_at_stacks(StacksWanted wanted);
   void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
   void answer(const tracer::Verdict* verdict);
   [[nodiscard]] Observation::Plan plan(wire::Observe question) const;
@@ -92,6 +104,9 @@ class WorkerLooks {
   std::shared_ptr<Observation> look_, look_back_;  // under way, or null
   std::vector<std::shared_ptr<Observation>> user_looks_;  // at use and stacks, under way
   std::vector<Waiter> waiters_;  // for look_
+  bool is_due_ = false;  // a look for waiters_ begins after the one at stacks
+  bool is_at_stacks_ = false;  // one of user_looks_ is at stacks
+  std::deque<StacksWanted> stacks_wanted_;  // not begun; with user_looks_ at most kUseLooksMax
   bool has_evidence_ = false;  // look_ collects stacks
   std::uint64_t looks_begun_ = 0;
   bool ended_ = false;

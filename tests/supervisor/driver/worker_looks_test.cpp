@@ -239,6 +239,78 @@ TEST_CASE("stacks are looked at of one rank, or of all of them") {
   CHECK_FALSE(found.back());
 }
 
+struct LookedForUser : Looked {
+  void look_at_stacks(std::optional<base::Rank> rank = {}) {
+    looks->look_at_stacks(rank, [this](const base::Result<WorkerStacks>& stacks) {
+      found.push_back(stacks ? "" : stacks.error().what);
+    });
+  }
+  // All workers answer the newest question, which is a user's.
+  void answer_user() {
+    const wire::Observe question = asked().back();
+    const std::string snapshot = wire::encode(tracer::RankSnapshot{});
+    const std::size_t before = found.size();
+    for (const std::uint32_t node : {0U, 1U}) {
+      for (const std::uint32_t local : {0U, 1U}) {
+        looks->on_report({node}, {question.number, kAttempt, {local}, 2, snapshot});
+      }
+    }
+    REQUIRE(loop.run_until([&] { return found.size() > before; }));
+  }
+
+  std::vector<std::string> found;  // errors; empty: stacks
+};
+
+TEST_CASE("stacks are asked for after the look under way, whose question they would replace") {
+  LookedForUser run;
+  run.looks->look(true, run.take());
+  run.look_at_stacks();
+  run.look_at_stacks();
+  CHECK(run.asked().size() == 1);
+  run.answer_all();
+  CHECK(run.fleets[0].ranks.size() == 4);
+  CHECK(run.asked().size() == 2);
+  run.analyzed(Looked::saying("rank 1 sleeps"));
+  CHECK(run.answers == std::vector<std::string>{"rank 1 sleeps"});
+  run.answer_user();
+  CHECK(run.asked().size() == 3);
+  run.answer_user();
+  CHECK(run.found == std::vector<std::string>{"", ""});
+}
+
+TEST_CASE("a look waits for stacks that are being taken, but not for those wanted later") {
+  LookedForUser run;
+  run.look_at_stacks();
+  run.looks->look(false, run.take());
+  run.look_at_stacks();
+  CHECK(run.asked().size() == 1);
+  run.answer_user();
+  REQUIRE(run.asked().size() == 2);
+  CHECK_FALSE(run.asked()[1].evidence);
+  run.answer_all();
+  CHECK(run.asked().size() == 3);
+  CHECK(run.found.size() == 1);
+}
+
+TEST_CASE("stacks that were wanted of workers that have ended meanwhile are refused") {
+  LookedForUser run;
+  run.looks->look(true, run.take());
+  run.look_at_stacks();
+  run.look_at_stacks();
+  run.running = false;
+  run.answer_all();
+  CHECK(run.asked().size() == 1);
+  CHECK(run.found.size() == 2);
+  CHECK_FALSE(run.found[0].empty());
+}
+
+TEST_CASE("too many questions for stacks do not wait") {
+  LookedForUser run;
+  run.looks->look(true, run.take());
+  for (std::size_t i = 0; i <= kUseLooksMax; ++i) run.look_at_stacks();
+  CHECK(run.found.size() == 1);  // one too many
+}
+
 wire::Overdue overdue(base::Attempt attempt, std::uint32_t local_rank) {
   wire::Overdue report;
   report.attempt = attempt;
