@@ -29,7 +29,11 @@ void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request)
   network.insecure = nodes.trust == Trust::kNone;
   network.munge = nodes.trust == Trust::kMunge;
   network.command_digest = command_digest(request.workers);
-  request.spec.nodes.front().node_rank = nodes.meeting->node_rank;
+  std::optional<std::uint32_t>& rank = request.spec.nodes.front().node_rank;
+  rank = nodes.meeting->node_rank;
+  // MASTER_ADDR (static) is this node's: rank 0, which has the store, must be here.
+  const bool is_static = !request.spec.master_addr.empty();
+  if (!rank && is_static && nodes.meeting->part != Meeting::Part::kGuest) rank = 0;
 }
 
 }  // namespace

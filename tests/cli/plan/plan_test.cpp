@@ -221,6 +221,24 @@ TEST_CASE("signals: unknown ones warn, an ignored SIGHUP stays ignored") {
   }
 }
 
+TEST_CASE("with static the node that leads has rank 0, also without --node-rank") {
+  World world;
+  const auto rank = [&](std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv"});
+    argv.emplace_back("train.py");
+    const auto made = plan(world, argv);
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    // Another process here may lead already: then this one joins, with no more than the given rank.
+    CHECK(made->nodes.meeting->node_rank.has_value() == (argv[2] == "--node-rank=1"));
+    return made->request.spec.nodes.front().node_rank;
+  };
+  CHECK(rank({"--master-addr=10.0.0.7"}) == 0);
+  CHECK(rank({"--rdzv-endpoint=node7:29500"}) == 0);
+  CHECK_FALSE(rank({"--master-addr=node1"}).has_value());
+  CHECK(rank({"--node-rank=1", "--master-addr=node1"}) == 1);
+  CHECK_FALSE(rank({"--rdzv-backend=c10d", "--rdzv-endpoint=10.0.0.7:29400"}).has_value());
+}
+
 TEST_CASE("limits and shutdown times arrive") {
   World world;
   const auto made = plan(world, {"--time-limit=15m", "--stop-after-steps=100",
