@@ -28,7 +28,8 @@ void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request)
   network.invitation = nodes.join_token;
   network.insecure = nodes.trust == Trust::kNone;
   network.munge = nodes.trust == Trust::kMunge;
-  network.command_digest = command_digest(request.workers);
+  // torchrun lets the nodes' scripts and arguments differ.
+  if (!request.spec.compat) network.command_digest = command_digest(request.workers);
   std::optional<std::uint32_t>& rank = request.spec.nodes.front().node_rank;
   rank = nodes.meeting->node_rank;
   // MASTER_ADDR (static) is this node's: rank 0, which has the store, must be here.

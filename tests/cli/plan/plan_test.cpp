@@ -239,6 +239,19 @@ TEST_CASE("with static the node that leads has rank 0, also without --node-rank"
   CHECK_FALSE(rank({"--rdzv-backend=c10d", "--rdzv-endpoint=10.0.0.7:29400"}).has_value());
 }
 
+TEST_CASE("commands that meet are compared in native mode, as torchrun does not") {
+  World world;
+  const auto digest = [&](const std::string& mode, const std::string& argument) {
+    const auto made = plan(world, {mode, "--nnodes=2", "--insecure-rdzv", "--rdzv-backend=c10d",
+                                   "--rdzv-endpoint=10.0.0.7", "train.py", argument});
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    return made->request.network.command_digest;
+  };
+  CHECK(digest("--compat=torchrun", "--out=/a").empty());
+  CHECK_FALSE(digest("--compat=native", "--out=/a").empty());
+  CHECK(digest("--compat=native", "--out=/a") != digest("--compat=none", "--out=/b"));
+}
+
 TEST_CASE("limits and shutdown times arrive") {
   World world;
   const auto made = plan(world, {"--time-limit=15m", "--stop-after-steps=100",
