@@ -159,16 +159,18 @@ base::Status plan_part(const Settings& settings, const Surroundings& around, Mee
   return {};
 }
 
-base::Status check_control_port(const Settings& settings, const Surroundings& around,
-                                Meeting& meeting) {
+// The ports that the leader needs: the supervisor's, and `master_port` of static, where the store
+// will be (0: any).
+base::Status check_ports(const Surroundings& around, std::uint16_t master_port, Meeting& meeting) {
   if (meeting.part == Meeting::Part::kGuest) return {};
-  const auto free = around.network->check_port(meeting.control.port);
-  if (free) return {};
-  if (meeting.part == Meeting::Part::kEither) {
+  auto free = around.network->check_port(meeting.control.port);
+  if (!free && meeting.part == Meeting::Part::kEither) {
     meeting.part = Meeting::Part::kGuest;
     return {};
   }
-  const bool shifted = is_static(settings);
+  const bool shifted = !free && master_port != 0;
+  if (free && master_port != 0) free = around.network->check_port(master_port);
+  if (free) return {};
   return fail(free.error().code,
               fmt::format("cannot lead the other nodes from here: {}{}; choose another port on "
                           "every node",
@@ -289,8 +291,10 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
   const std::string id = settings.text(OptionId::kRdzvId);
   meeting.id = id.empty() ? kNoRunId : id;
   std::uint16_t& port = meeting.control.port;
+  std::uint16_t master_port = 0;
   if (is_static(settings)) {
     if (port == 0) port = kStaticPort;
+    master_port = port;
     port = static_cast<std::uint16_t>(port == kLastPort ? port - 1 : port + 1);
   } else if (port == 0) {
     port = kC10dPort;
@@ -307,7 +311,7 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
       RR_TRY(conf_time(settings, is_static(settings) ? "timeout" : "join_timeout"));
   meeting.last_call = RR_TRY(conf_time(settings, "last_call_timeout"));
   RR_TRY(plan_part(settings, around, meeting));
-  RR_TRY(check_control_port(settings, around, meeting));
+  RR_TRY(check_ports(around, master_port, meeting));
   return meeting;
 }
 
