@@ -20,6 +20,7 @@ using base::Result;
 constexpr std::uint16_t kC10dPort = 29400;     // torchrun's
 constexpr std::uint16_t kStaticPort = 29500;  // torchrun's
 constexpr std::uint16_t kLastPort = 65535;
+constexpr base::Nanos kStaticTimeout = std::chrono::minutes(15);  // torchrun's
 
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -309,6 +310,10 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
   }
   meeting.join_timeout =
       RR_TRY(conf_time(settings, is_static(settings) ? "timeout" : "join_timeout"));
+  // With c10d torchrun waits for 10 min, as --wait-for-nodes does by default.
+  if (!meeting.join_timeout && is_static(settings) && settings.compat()) {
+    meeting.join_timeout = kStaticTimeout;
+  }
   meeting.last_call = RR_TRY(conf_time(settings, "last_call_timeout"));
   RR_TRY(plan_part(settings, around, meeting));
   RR_TRY(check_ports(around, master_port, meeting));

@@ -233,6 +233,19 @@ TEST_CASE("a meeting of nodes") {
   CHECK(has(error_of(joined({"--include=x"})), "no hosts are named"));
 }
 
+TEST_CASE("in compat mode nodes are awaited as long as torchrun does") {
+  World world;
+  const auto wait = [&](Argv argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv", "--rdzv-endpoint=node1:29400"});
+    return plan(world, argv).value().wait_for_nodes;
+  };
+  CHECK(wait({"--compat=torchrun"}) == std::chrono::minutes(15));
+  CHECK(wait({"--compat=torchrun", "--rdzv-backend=c10d"}) == std::chrono::minutes(10));
+  CHECK(wait({"--compat=torchrun", "--rdzv-conf=timeout=7"}) == std::chrono::seconds(7));
+  CHECK(wait({"--compat=torchrun", "--wait-for-nodes=9"}) == std::chrono::seconds(9));
+  CHECK(wait({}) == std::chrono::minutes(10));
+}
+
 TEST_CASE("times of the lease") {
   World world;
   const auto plain = plan(world, {}).value();
