@@ -73,6 +73,7 @@ class NodeAgent::Impl {
         });
     node_.host = host();
     node_.processes = settings_.processes;
+    node_.has_input = !settings_.over_network || settings_.own_workers;
     node_.leave_store = [this] { store_.leave_to_worker(); };
     await_signal();
     blocks_.use_listener_of(*peers_);

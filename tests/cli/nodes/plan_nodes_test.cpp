@@ -130,6 +130,15 @@ TEST_CASE("one machine stays one node") {
   CHECK(error_of({"--node-rank=1", "--rdzv-backend=c10d"}) == "no error");
 }
 
+TEST_CASE("standard input is for a worker of this machine alone") {
+  CHECK(error_of({"--stdin=0"}) == "no error");
+  CHECK(error_of({"--hosts=localhost", "--stdin=0"}) == "no error");
+  CHECK(
+      has(error_of({"--hosts=a,b", "--stdin=0"}), "cannot use --stdin=0: standard input reaches"));
+  CHECK(has(error_of({"--launcher=processes", "--nnodes=2", "--stdin=0"}), "cannot use --stdin=0"));
+  CHECK(has(error_of(joined({"--insecure-rdzv", "--stdin=0"})), "cannot use --stdin=0"));
+}
+
 TEST_CASE("options that contradict hosts are refused or warned about") {
   CHECK(error_of({"--hosts=n1", "--rdzv-endpoint=n1:1"}) ==
         "cannot use --rdzv-endpoint=n1:1: --hosts=n1 names the machines, and their agents are "
