@@ -252,6 +252,21 @@ TEST_CASE("commands that meet are compared in native mode, as torchrun does not"
   CHECK(digest("--compat=native", "--out=/a") != digest("--compat=none", "--out=/b"));
 }
 
+TEST_CASE("the leader's own agent gets the address where the nodes meet first") {
+  World world;
+  const auto addresses = [&](std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv", "--rdzv-backend=c10d"});
+    argv.emplace_back("train.py");
+    const auto made = plan(world, argv);
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    return made->request.network.first_addresses;
+  };
+  using Addresses = std::vector<std::string>;
+  CHECK(addresses({"--rdzv-endpoint=alias7"}) == Addresses{"fd00::7", "10.0.0.7"});
+  CHECK(addresses({"--rdzv-endpoint=alias7", "--local-addr=10.0.0.8"}) == Addresses{"10.0.0.8"});
+  CHECK(addresses({"--rdzv-endpoint=127.0.0.1"}).empty());
+}
+
 TEST_CASE("limits and shutdown times arrive") {
   World world;
   const auto made = plan(world, {"--time-limit=15m", "--stop-after-steps=100",
