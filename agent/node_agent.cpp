@@ -10,6 +10,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -73,6 +74,7 @@ class NodeAgent::Impl {
         });
     node_.host = host();
     node_.processes = settings_.processes;
+    node_.has_input = !settings_.over_network || settings_.own_workers;
     node_.leave_store = [this] { store_.leave_to_worker(); };
     await_signal();
     blocks_.use_listener_of(*peers_);
@@ -148,9 +150,23 @@ class NodeAgent::Impl {
   void await_forwarded() {
     forwarded_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (workers_) workers_->signal_all(signal);
+      if (workers_ && !came_already(signal, false)) workers_->signal_all(signal);
       await_forwarded();
     });
+  }
+
+  // A second one would make scripts save twice, which the ranks of other nodes do not. `relayed`:
+  // by the leader, and not sent to this command.
+  bool came_already(int signal, bool relayed) {
+    const auto& forwarded = settings_.forwarded_signals;
+    if (std::ranges::find(forwarded, signal) == forwarded.end()) return false;
+    const Passed now{relayed, clock_.now()};
+    const auto [last, is_first] = passed_.try_emplace(signal, now);
+    const bool came = !is_first && last->second.relayed != relayed &&
+                      now.at - last->second.at < kRelayedSignalMax;
+    last->second = now;
+    if (came) passed_.erase(last);
+    return came;
   }
 
   void send(const wire::Message& message) {
@@ -207,7 +223,7 @@ class NodeAgent::Impl {
     } else if (std::holds_alternative<wire::StopRun>(message)) {
       departure_.on_answer();
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
-      workers_->signal(*signal);
+      if (!came_already(signal->signal, true)) workers_->signal(*signal);
     } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
       workers_->keep_standbys(*keep);
     } else if (const auto* question = std::get_if<wire::Observe>(&message)) {
@@ -379,6 +395,11 @@ class NodeAgent::Impl {
     });
   }
 
+  struct Passed {
+    bool relayed = false;
+    base::Nanos at{};
+  };
+
   asio::io_context& loop_;
   Settings settings_;
   base::SystemClock clock_;
@@ -404,6 +425,7 @@ class NodeAgent::Impl {
   Departure departure_;
   asio::signal_set signals_;
   asio::signal_set forwarded_;
+  std::map<int, Passed> passed_;  // forwarded signals that the workers got in one way so far
   std::uint64_t heartbeats_ = 0;  // sent so far
   base::Nanos heartbeat_interval_{};
   base::Nanos next_heartbeat_{};

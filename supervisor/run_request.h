@@ -62,6 +62,8 @@ struct NetworkPlan {
   std::vector<launcher::Host> hosts;   // kSsh, kSlurm: by NodeId
   launcher::SshOptions ssh;
   std::string interface;  // --iface; empty: the interface of the connection to the supervisor
+  // Agents get these of our addresses first, so MASTER_ADDR may be one; empty: the system's order.
+  std::vector<std::string> first_addresses;
   std::uint16_t port = 0;  // of the control channel; 0: any
   std::string run_id;  // the run that agents ask to join
   std::string secret;  // shared by the users (--secret-file); empty: the supervisor makes one
@@ -103,6 +105,7 @@ struct NetworkPlan {
     v(17, "copies_rate", copies_rate);
     v(18, "peers_rate", peers_rate);
     v(19, "batch", batch);
+    v(20, "first_addresses", first_addresses);
   }
 };
 

@@ -35,6 +35,9 @@ inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
 // it does not answer, the agent stops its workers itself; they then have kStopAloneGrace to save.
 inline constexpr std::chrono::seconds kAnswerMax{5};
 inline constexpr std::chrono::seconds kStopAloneGrace{30};
+// A signal to all commands of a run that were started by hand comes to each, and from the leader
+// for all workers: at most this long after each other.
+inline constexpr std::chrono::seconds kRelayedSignalMax{5};
 // How long an ending agent waits until its last bytes are sent to the supervisor.
 inline constexpr std::chrono::milliseconds kLastBytesMax{1500};
 inline constexpr std::chrono::milliseconds kLastBytesPoll{1};

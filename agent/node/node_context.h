@@ -39,6 +39,7 @@ struct NodeContext {
   wire::WorkerTemplate workers;  // template of the current attempt, or of the last one
   wire::WorkerTemplate started_with{};  // template for new attempts, adapted to image and store
   bool own_command = false;  // this agent is a user's command and starts only its own workers
+  bool has_input = true;  // our standard input is the user's, not a launcher's pipe or connection
   std::string executable{};  // absolute path of robustrun
   base::NodeId self{};  // the id that the supervisor gave this node
   unsigned slow_looks = 0;  // looks of evidence_collector.h that the pool runs or has queued

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "agent/evidence/tracer_library.h"
@@ -11,9 +13,10 @@
 namespace robustrun::agent {
 namespace {
 
-int stdin_fd(const wire::WorkerTemplate& workers, base::Rank rank) {
-  const bool chosen = workers.stdin_rank && *workers.stdin_rank == rank.value;
-  return chosen || workers.compat ? STDIN_FILENO : -1;
+int stdin_fd(const NodeContext& node, base::Rank rank) {
+  const std::optional<std::uint32_t>& chosen = node.workers.stdin_rank;
+  const bool reads = node.workers.compat || (chosen && *chosen == rank.value);
+  return reads && node.has_input ? STDIN_FILENO : -1;
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan) {
                    node.workers.working_directory,
                    std::move(plan.cpus),
                    std::move(plan.memory),
-                   stdin_fd(node.workers, plan.slot.rank),
+                   stdin_fd(node, plan.slot.rank),
                    node.home.container,
                    plan.slot.out,
                    plan.slot.err};

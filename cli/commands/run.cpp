@@ -29,6 +29,7 @@
 #include "cli/options/parser.h"
 #include "cli/options/print_config.h"
 #include "cli/options/settings.h"
+#include "cli/plan/network.h"
 #include "cli/plan/plan.h"
 #include "cli/plan/sync_code.h"
 #include "cli/runs/run_index.h"
@@ -152,7 +153,7 @@ int join(const RunPlan& plan, const Surroundings& around) {
   guest.ends_with_node = !plan.nodes.join_token.empty();
   guest.self.slots = plan.request.spec.nodes.front().slots;
   guest.self.node_rank = meeting.node_rank;
-  guest.self.command_digest = plan.request.network.command_digest;
+  guest.self.command_digest = command_digest(plan.request.workers);
   if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
   guest.end_signals = plan.request.end_signals;
   guest.forwarded_signals = plan.request.forwarded_signals;

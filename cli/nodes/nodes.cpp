@@ -405,6 +405,11 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
   RR_TRY(plan_rest(settings, plan));
   plan.way = RR_TRY(choose_way(settings, around, plan, slurm, most));
   RR_TRY(check_with_hosts(settings, plan));
+  if (plan.way != Way::kLocal && settings.has(OptionId::kStdin)) {
+    return cannot_use(settings, OptionId::kStdin,
+                      "standard input reaches a worker only in a run on this machine alone; let "
+                      "the script read a file");
+  }
   if (plan.way != Way::kSlurm && settings.integer(OptionId::kReplace).value_or(0) > 0) {
     return cannot_use(settings, OptionId::kReplace,
                       "only Slurm gives nodes to a run, and this is no Slurm allocation");

@@ -20,6 +20,7 @@ using base::Result;
 constexpr std::uint16_t kC10dPort = 29400;     // torchrun's
 constexpr std::uint16_t kStaticPort = 29500;  // torchrun's
 constexpr std::uint16_t kLastPort = 65535;
+constexpr base::Nanos kStaticTimeout = std::chrono::minutes(15);  // torchrun's
 
 bool is_host(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -159,16 +160,18 @@ base::Status plan_part(const Settings& settings, const Surroundings& around, Mee
   return {};
 }
 
-base::Status check_control_port(const Settings& settings, const Surroundings& around,
-                                Meeting& meeting) {
+// The ports that the leader needs: the supervisor's, and `master_port` of static, where the store
+// will be (0: any).
+base::Status check_ports(const Surroundings& around, std::uint16_t master_port, Meeting& meeting) {
   if (meeting.part == Meeting::Part::kGuest) return {};
-  const auto free = around.network->check_port(meeting.control.port);
-  if (free) return {};
-  if (meeting.part == Meeting::Part::kEither) {
+  auto free = around.network->check_port(meeting.control.port);
+  if (!free && meeting.part == Meeting::Part::kEither) {
     meeting.part = Meeting::Part::kGuest;
     return {};
   }
-  const bool shifted = is_static(settings);
+  const bool shifted = !free && master_port != 0;
+  if (free && master_port != 0) free = around.network->check_port(master_port);
+  if (free) return {};
   return fail(free.error().code,
               fmt::format("cannot lead the other nodes from here: {}{}; choose another port on "
                           "every node",
@@ -289,8 +292,10 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
   const std::string id = settings.text(OptionId::kRdzvId);
   meeting.id = id.empty() ? kNoRunId : id;
   std::uint16_t& port = meeting.control.port;
+  std::uint16_t master_port = 0;
   if (is_static(settings)) {
     if (port == 0) port = kStaticPort;
+    master_port = port;
     port = static_cast<std::uint16_t>(port == kLastPort ? port - 1 : port + 1);
   } else if (port == 0) {
     port = kC10dPort;
@@ -305,9 +310,13 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
   }
   meeting.join_timeout =
       RR_TRY(conf_time(settings, is_static(settings) ? "timeout" : "join_timeout"));
+  // With c10d torchrun waits for 10 min, as --wait-for-nodes does by default.
+  if (!meeting.join_timeout && is_static(settings) && settings.compat()) {
+    meeting.join_timeout = kStaticTimeout;
+  }
   meeting.last_call = RR_TRY(conf_time(settings, "last_call_timeout"));
   RR_TRY(plan_part(settings, around, meeting));
-  RR_TRY(check_control_port(settings, around, meeting));
+  RR_TRY(check_ports(around, master_port, meeting));
   return meeting;
 }
 

@@ -59,7 +59,7 @@ struct Meeting {
   std::vector<std::string> addresses;  // of control.host, numeric; empty: not known yet
   std::optional<std::uint32_t> node_rank;
   std::string id;  // --rdzv-id, else kNoRunId; must be the same on every node
-  std::optional<base::Nanos> join_timeout;  // of --rdzv-conf
+  std::optional<base::Nanos> join_timeout;  // of --rdzv-conf; compat: or torchrun's
   std::optional<base::Nanos> last_call;
 };
 [[nodiscard]] base::Result<Meeting> plan_meeting(const Settings& settings,

@@ -19,6 +19,20 @@ void plan_group(const NodesPlan& nodes, supervisor::GroupPolicy& group) {
   if (nodes.last_call) group.last_call = *nodes.last_call;
 }
 
+// Of this machine, if it leads: the one that the user names, else those where the others meet it. A
+// loopback address would be of no use to them.
+std::vector<std::string> leader_addresses(const Surroundings& around, const Meeting& meeting,
+                                          const Rendezvous& rendezvous) {
+  if (!rendezvous.node_address.empty()) {
+    if (auto named = around.network->look_up(rendezvous.node_address)) return *std::move(named);
+  }
+  std::vector<std::string> addresses = meeting.addresses;
+  std::erase_if(addresses, [](const std::string& address) {
+    return address.starts_with("127.") || address == "::1";
+  });
+  return addresses;
+}
+
 void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request) {
   NetworkPlan& network = request.network;
   network.launch = NetworkPlan::Launch::kProcesses;
@@ -28,8 +42,13 @@ void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request)
   network.invitation = nodes.join_token;
   network.insecure = nodes.trust == Trust::kNone;
   network.munge = nodes.trust == Trust::kMunge;
-  network.command_digest = command_digest(request.workers);
-  request.spec.nodes.front().node_rank = nodes.meeting->node_rank;
+  // torchrun lets the nodes' scripts and arguments differ.
+  if (!request.spec.compat) network.command_digest = command_digest(request.workers);
+  std::optional<std::uint32_t>& rank = request.spec.nodes.front().node_rank;
+  rank = nodes.meeting->node_rank;
+  // MASTER_ADDR (static) is this node's: rank 0, which has the store, must be here.
+  const bool is_static = !request.spec.master_addr.empty();
+  if (!rank && is_static && nodes.meeting->part != Meeting::Part::kGuest) rank = 0;
 }
 
 }  // namespace
@@ -86,7 +105,10 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
     network.count = program.count;
     network.count_interpreter = program.count_interpreter;
   }
-  if (nodes.way == Way::kRendezvous) plan_meeting_point(nodes, request);
+  if (nodes.way == Way::kRendezvous) {
+    plan_meeting_point(nodes, request);
+    network.first_addresses = leader_addresses(around, *nodes.meeting, rendezvous);
+  }
   // A single machine has no peers to pass blocks to.
   if (network.launch == NetworkPlan::Launch::kSocketPair && !spec.group.open) {
     request.workers.share_blocks = false;

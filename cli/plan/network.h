@@ -17,7 +17,8 @@ namespace robustrun::cli {
                                         const Rendezvous& rendezvous, const Program& program,
                                         supervisor::RunRequest& request);
 
-// SHA-256 (hex) of script and arguments, which all commands of one rendezvous must share.
+// SHA-256 (hex) of script and arguments, which all commands of one rendezvous must share unless its
+// leader is in compat mode.
 [[nodiscard]] std::string command_digest(const wire::WorkerTemplate& workers);
 
 }  // namespace robustrun::cli

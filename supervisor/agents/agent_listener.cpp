@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "supervisor/limits.h"
@@ -17,7 +19,12 @@ base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
   const wire::Authority authority =
       RR_TRY(before == nullptr ? wire::Authority::make(network.run_id)
                                : wire::Authority::from_pem(network.run_id, before->authority));
-  const auto addresses = RR_TRY(wire::local_addresses(network.interface));
+  auto addresses = RR_TRY(wire::local_addresses(network.interface));
+  // IPv4 stays before IPv6.
+  std::ranges::stable_partition(addresses, [&network](const std::string& address) {
+    const auto& first = network.first_addresses;
+    return std::ranges::find(first, address) != first.end();
+  });
   opened->run_id_ = network.run_id;
   // Without a shared secret, the agents that we launch get a token made here. --insecure-rdzv does
   // without any secret.

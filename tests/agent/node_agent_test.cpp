@@ -42,8 +42,9 @@ struct FakeLink final : SupervisorLink {
 };
 
 struct Agent {
-  Agent() {
+  explicit Agent(std::vector<int> forwarded = {}) {
     NodeAgent::Settings settings;
+    settings.forwarded_signals = std::move(forwarded);
     settings.over_network = true;
     settings.node_environment = {"SLURM_PROCID=3"};
     settings.processes = &processes;
@@ -129,6 +130,35 @@ TEST_CASE("a second welcome, after a new connection, leaves the workers alone") 
   run.welcome();
   CHECK(run.processes[0].kills == 0);
   CHECK(run.processes[0].signals.empty());
+}
+
+TEST_CASE("a signal that comes to a command and from the leader reaches its workers once") {
+  Agent run({SIGUSR1});
+  run.welcome();
+  run.start();
+  const std::vector<int>& signals = run.processes[0].signals;
+  const wire::SignalWorkers relayed{base::Attempt{0}, SIGUSR1};
+  REQUIRE(std::raise(SIGUSR1) == 0);
+  REQUIRE(run.run_until([&] { return signals.size() == 1; }));
+  run.hear(relayed);
+  CHECK(signals.size() == 1);
+  // The next one, first from the leader.
+  run.hear(relayed);
+  CHECK(signals.size() == 2);
+  REQUIRE(std::raise(SIGUSR1) == 0);
+  REQUIRE(std::raise(SIGUSR1) == 0);  // this is one more
+  REQUIRE(run.run_until([&] { return signals.size() >= 3; }));
+  run.loop.restart();
+  run.loop.poll();
+  CHECK(signals == std::vector<int>(3, SIGUSR1));
+}
+
+TEST_CASE("an agent passes on each of the leader's signals if it takes none itself") {
+  Agent run;
+  run.welcome();
+  run.start();
+  for (int i = 0; i < 2; ++i) run.hear(wire::SignalWorkers{base::Attempt{0}, SIGUSR1});
+  CHECK(run.processes[0].signals == std::vector<int>(2, SIGUSR1));
 }
 
 TEST_CASE("a dismissed agent kills what is left, says goodbye, and has the run's exit code") {

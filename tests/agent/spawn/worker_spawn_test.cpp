@@ -102,6 +102,19 @@ TEST_CASE("without our boot module a worker has no files of ours") {
   CHECK(value_of(spawn, "TORCHELASTIC_ERROR_FILE") == "/log/error.json");
 }
 
+TEST_CASE("a worker reads the user's standard input, never its agent's credential") {
+  Node node;
+  CHECK(node.spawn(order(0, 7)).in_fd == -1);
+  node.node.workers.stdin_rank = 7;
+  CHECK(node.spawn(order(0, 7)).in_fd == 0);
+  CHECK(node.spawn(order(0, 6)).in_fd == -1);
+  node.node.workers.compat = true;
+  CHECK(node.spawn(order(0, 6)).in_fd == 0);
+  node.node.has_input = false;
+  CHECK(node.spawn(order(0, 6)).in_fd == -1);
+  CHECK(node.spawn(order(0, 7)).in_fd == -1);
+}
+
 TEST_CASE("workers are bound only if that is asked for") {
   Node node;
   const auto plan = agent::plan_bindings(node.node.workers, 2);

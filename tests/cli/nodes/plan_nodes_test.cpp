@@ -130,6 +130,15 @@ TEST_CASE("one machine stays one node") {
   CHECK(error_of({"--node-rank=1", "--rdzv-backend=c10d"}) == "no error");
 }
 
+TEST_CASE("standard input is for a worker of this machine alone") {
+  CHECK(error_of({"--stdin=0"}) == "no error");
+  CHECK(error_of({"--hosts=localhost", "--stdin=0"}) == "no error");
+  CHECK(
+      has(error_of({"--hosts=a,b", "--stdin=0"}), "cannot use --stdin=0: standard input reaches"));
+  CHECK(has(error_of({"--launcher=processes", "--nnodes=2", "--stdin=0"}), "cannot use --stdin=0"));
+  CHECK(has(error_of(joined({"--insecure-rdzv", "--stdin=0"})), "cannot use --stdin=0"));
+}
+
 TEST_CASE("options that contradict hosts are refused or warned about") {
   CHECK(error_of({"--hosts=n1", "--rdzv-endpoint=n1:1"}) ==
         "cannot use --rdzv-endpoint=n1:1: --hosts=n1 names the machines, and their agents are "
@@ -231,6 +240,19 @@ TEST_CASE("a meeting of nodes") {
   CHECK(has(error_of({"--launcher=join", "--standalone"}), "this machine alone"));
   CHECK(has(error_of({"--nnodes=2"}), "the nodes have no place to meet"));
   CHECK(has(error_of(joined({"--include=x"})), "no hosts are named"));
+}
+
+TEST_CASE("in compat mode nodes are awaited as long as torchrun does") {
+  World world;
+  const auto wait = [&](Argv argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv", "--rdzv-endpoint=node1:29400"});
+    return plan(world, argv).value().wait_for_nodes;
+  };
+  CHECK(wait({"--compat=torchrun"}) == std::chrono::minutes(15));
+  CHECK(wait({"--compat=torchrun", "--rdzv-backend=c10d"}) == std::chrono::minutes(10));
+  CHECK(wait({"--compat=torchrun", "--rdzv-conf=timeout=7"}) == std::chrono::seconds(7));
+  CHECK(wait({"--compat=torchrun", "--wait-for-nodes=9"}) == std::chrono::seconds(9));
+  CHECK(wait({}) == std::chrono::minutes(10));
 }
 
 TEST_CASE("times of the lease") {

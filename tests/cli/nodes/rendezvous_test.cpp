@@ -218,6 +218,24 @@ TEST_CASE("with static node 0 leads, on the port after MASTER_PORT") {
   CHECK(meet(world, {"--rdzv-endpoint=node1:4000"})->part == Part::kGuest);
 }
 
+TEST_CASE("the leader needs MASTER_PORT as well, and names the process that has it") {
+  World world;
+  world.network.taken_ports = {4000};
+  const std::string busy =
+      "cannot lead the other nodes from here: port 4000 is in use by pid 12 (python3) of user ada; "
+      "choose another port on every node";
+  const auto error = [&](const std::vector<std::string>& argv) {
+    const auto made = meet(world, argv);
+    return made ? "no error" : made.error().what;
+  };
+  CHECK(error({"--node-rank=0", "--master-addr=node1", "--master-port=4000"}) == busy);
+  CHECK(error({"--rdzv-endpoint=node7:4000"}) == busy);
+  CHECK(error({"--node-rank=1", "--rdzv-endpoint=node7:4000"}) == "no error");
+  // The run that leads from here already has both.
+  world.network.taken_ports = {4000, 4001};
+  CHECK(error({"--rdzv-endpoint=node7:4000"}) == "no error");
+}
+
 TEST_CASE("a guest may start before its leader's name is known") {
   World world;
   for (const std::vector<std::string>& argv :

@@ -221,6 +221,52 @@ TEST_CASE("signals: unknown ones warn, an ignored SIGHUP stays ignored") {
   }
 }
 
+TEST_CASE("with static the node that leads has rank 0, also without --node-rank") {
+  World world;
+  const auto rank = [&](std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv"});
+    argv.emplace_back("train.py");
+    const auto made = plan(world, argv);
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    // Another process here may lead already: then this one joins, with no more than the given rank.
+    CHECK(made->nodes.meeting->node_rank.has_value() == (argv[2] == "--node-rank=1"));
+    return made->request.spec.nodes.front().node_rank;
+  };
+  CHECK(rank({"--master-addr=10.0.0.7"}) == 0);
+  CHECK(rank({"--rdzv-endpoint=node7:29500"}) == 0);
+  CHECK_FALSE(rank({"--master-addr=node1"}).has_value());
+  CHECK(rank({"--node-rank=1", "--master-addr=node1"}) == 1);
+  CHECK_FALSE(rank({"--rdzv-backend=c10d", "--rdzv-endpoint=10.0.0.7:29400"}).has_value());
+}
+
+TEST_CASE("commands that meet are compared in native mode, as torchrun does not") {
+  World world;
+  const auto digest = [&](const std::string& mode, const std::string& argument) {
+    const auto made = plan(world, {mode, "--nnodes=2", "--insecure-rdzv", "--rdzv-backend=c10d",
+                                   "--rdzv-endpoint=10.0.0.7", "train.py", argument});
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    return made->request.network.command_digest;
+  };
+  CHECK(digest("--compat=torchrun", "--out=/a").empty());
+  CHECK_FALSE(digest("--compat=native", "--out=/a").empty());
+  CHECK(digest("--compat=native", "--out=/a") != digest("--compat=none", "--out=/b"));
+}
+
+TEST_CASE("the leader's own agent gets the address where the nodes meet first") {
+  World world;
+  const auto addresses = [&](std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {"--nnodes=2", "--insecure-rdzv", "--rdzv-backend=c10d"});
+    argv.emplace_back("train.py");
+    const auto made = plan(world, argv);
+    REQUIRE_MESSAGE(made.has_value(), made.error().what);
+    return made->request.network.first_addresses;
+  };
+  using Addresses = std::vector<std::string>;
+  CHECK(addresses({"--rdzv-endpoint=alias7"}) == Addresses{"fd00::7", "10.0.0.7"});
+  CHECK(addresses({"--rdzv-endpoint=alias7", "--local-addr=10.0.0.8"}) == Addresses{"10.0.0.8"});
+  CHECK(addresses({"--rdzv-endpoint=127.0.0.1"}).empty());
+}
+
 TEST_CASE("limits and shutdown times arrive") {
   World world;
   const auto made = plan(world, {"--time-limit=15m", "--stop-after-steps=100",

@@ -34,6 +34,7 @@ def end(signum, frame):
     os._exit(0)
 
 signal.signal(signal.SIGUSR1, lambda signum, frame: note("user", name))
+signal.signal(signal.SIGUSR2, lambda signum, frame: note("second", name))
 for signum in (signal.SIGTERM, signal.SIGINT):
     signal.signal(signum, end)
 if rank == 0:
@@ -158,9 +159,22 @@ def test_a_user_signal_to_one_command_reaches_its_own_workers(elastic):
     jobs[2].process.send_signal(signal.SIGUSR1)
     wait_for(lambda: elastic.notes("user"), what="a worker that got the signal")
     # To the command that leads the run: to all.
-    jobs[0].process.send_signal(signal.SIGUSR1)
-    wait_for(lambda: len(elastic.notes("user")) == 4, what="all workers that got the signal")
-    assert sorted(elastic.notes("user")) == sorted([mine, *ranks])
+    jobs[0].process.send_signal(signal.SIGUSR2)
+    wait_for(lambda: len(elastic.notes("second")) == 3, what="all workers that got the signal")
+    assert sorted(elastic.notes("second")) == sorted(ranks)
+    assert elastic.notes("user") == [mine]
+    jobs[0].stop()
+
+
+def test_a_user_signal_to_all_commands_reaches_each_worker_once(elastic):
+    jobs, ranks = three(elastic)
+    for job in jobs:
+        job.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: len(elastic.notes("user")) >= 3, what="all workers that got the signal")
+    # The leader's first signal has arrived everywhere before its second one does.
+    jobs[0].process.send_signal(signal.SIGUSR2)
+    wait_for(lambda: len(elastic.notes("second")) == 3, what="the second signal")
+    assert sorted(elastic.notes("user")) == sorted(ranks)
     jobs[0].stop()
 
 

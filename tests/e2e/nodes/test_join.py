@@ -135,6 +135,14 @@ def test_another_command_is_refused(meeting, robustrun):
     assert "other" not in first.out()
 
 
+def test_compat_lets_commands_differ(meeting, robustrun):
+    robustrun.write("t.py", "import sys\nprint(sys.argv[1:])\n")
+    for out in ("/a", "/b"):
+        meeting.join("--compat=torchrun", "t.py", f"--out={out}", nnodes="2")
+    ends = [job.finish() for job in meeting.jobs]
+    assert [end.code for end in ends] == [0, 0], "\n".join(end.errors for end in ends)
+
+
 @pytest.mark.parametrize("bad", ["short", "readable", "missing"])
 def test_a_bad_secret_file_is_named(meeting, robustrun, bad):
     robustrun.write("t.py", "")

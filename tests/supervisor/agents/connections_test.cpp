@@ -3,14 +3,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "supervisor/agents/agent_listener.h"
+#include "supervisor/limits.h"
 #include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/loop.h"
+#include "wire/link/acceptor.h"
+#include "wire/net/local_addresses.h"
 
 namespace robustrun::supervisor::test::connections_test {
 namespace {
@@ -98,6 +103,20 @@ struct Agents {
   bool takes_offers = true;
   std::optional<AgentConnections> connections;
 };
+
+TEST_CASE("agents get the address where nodes meet first, then the others") {
+  robustrun::test::Loop loop;
+  NetworkPlan network;
+  network.run_id = "r";
+  const auto all = wire::local_addresses().value();
+  network.first_addresses = {"198.51.100.1", all.back()};  // the first one is not ours
+  const auto listener = AgentListener::open(loop.executor(), network, {});
+  REQUIRE_MESSAGE(listener.has_value(), listener.error().what);
+  const auto& endpoints = (*listener)->endpoints();
+  REQUIRE(endpoints.size() == std::min(all.size(), kEndpointsMax));
+  CHECK(endpoints.front() == wire::endpoint_text(all.back(), (*listener)->port()));
+  if (all.size() > 1) CHECK(endpoints[1] == wire::endpoint_text(all[0], (*listener)->port()));
+}
 
 TEST_CASE("a launched agent joins with its Hello, and is told what its workers need") {
   Agents run;
