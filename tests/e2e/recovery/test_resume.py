@@ -147,6 +147,24 @@ def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
     assert not job.records(FINISH)
 
 
+@pytest.mark.parametrize("ignores", ["the first one", "the second one"])
+def test_nohup_counts_for_the_supervisor_that_it_started(four, ignores):
+    nohup = ("/usr/bin/nohup",)
+    is_first = ignores == "the first one"
+    job = four(prefix=nohup if is_first else ())
+    job.moves(world=WORLD)
+    kill_supervisor(job)
+    again = resume(job, prefix=() if is_first else nohup)
+    in_control(again)
+    again.process.send_signal(signal.SIGHUP)
+    if is_first:
+        assert again.finish().code == 128 + signal.SIGHUP
+    else:
+        again.moves(world=WORLD)
+        assert again.stop().code == 128 + signal.SIGTERM
+    job.runner.expect_nothing_left()
+
+
 @pytest.mark.parametrize("victim", ["worker", "agent", "node", "all agents"])
 def test_deaths_without_a_supervisor_are_handled_by_the_next_one(four, victim):
     job = four()
