@@ -508,6 +508,12 @@ void fit_hangup(RunRequest& request) {
   }
 }
 
+void continue_log(const RunRequest& request) {
+  const bool in_colour = request.console.colour_err;
+  base::configure_log({request.log_level, request.log_format,
+                       in_colour ? base::LogColour::kAlways : base::LogColour::kNever});
+}
+
 }  // namespace
 
 int run_job(const RunRequest& request) {
@@ -521,6 +527,13 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto saved = load_request(run_directory);
   if (!saved) return refuse(saved.error());
   RunRequest& request = saved->request;
+  if (announce_fd >= 0) {
+    detach_console(announce_fd, request);
+  } else {
+    fit_console(request.console);
+  }
+  fit_hangup(request);
+  continue_log(request);
   auto readout = read_run_journal(journal_path(request));
   if (!readout) return refuse(readout.error());
   if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
@@ -528,12 +541,6 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;
-  if (announce_fd >= 0) {
-    detach_console(announce_fd, request);
-  } else {
-    fit_console(request.console);
-  }
-  fit_hangup(request);
   if (folded->exit_code) {
     RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
            *folded->exit_code);

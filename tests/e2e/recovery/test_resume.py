@@ -4,6 +4,7 @@ The agents are processes of this machine that connect over TLS, as from other on
 use SSH. Seeds: nodes.rounds().
 """
 
+import json
 import os
 import re
 import shutil
@@ -99,6 +100,19 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     words = " ".join(job.runner.run("report", "-v").text.split())
     assert re.search(r"takeover supervisor 2 took over \S+ \S+ after the start, on ", words), words
     job.runner.expect_nothing_left()
+
+
+def test_a_successor_logs_as_its_predecessor_did(four):
+    job = four("--log-format=json")
+    job.moves(world=WORLD)
+    kill_supervisor(job)
+    again = resume(job)
+    in_control(again)
+    lines = again.err().splitlines()[:-1]  # the last one may not be whole
+    assert not [line for line in lines if re.match(r"\d\d:\d\d:\d\d\.\d+ ", line)]
+    (taken,) = [line for line in lines if "takes over" in line]
+    assert json.loads(taken)["level"] == "info"
+    assert again.stop().code == 128 + signal.SIGTERM
 
 
 def test_a_run_can_end_under_its_third_supervisor(four):
