@@ -448,6 +448,7 @@ int supervise(const RunRequest& request, const ContinuedClock& clock, Predecesso
     }
     announce(request);
     loop.run();
+    if (driver.has_stepped_down()) return exit_code;
     lost = driver.lost_entries();
   }
   if (!request.network.invitation.empty()) {

@@ -143,9 +143,10 @@ def test_a_run_has_one_supervisor_at_a_time(four):
     assert "has ended already, with exit code 143" in ended.errors
 
 
-def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
+def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four, nodes):
     # A copy of the run's directory stands for a file system without locks.
-    job = four()
+    summary = nodes.runner.folder / "summary.json"
+    job = four(f"--summary-json={summary}")
     job.moves(world=WORLD)
     pids = set(job.workers_of())
     directory = job.runner.folder / "elsewhere"
@@ -155,10 +156,12 @@ def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
     again.wait(lambda: again.err().count("connected again") >= WORLD, "all agents")
     assert job.process.wait(timeout=90) == 1
     assert "supervisor 2 has taken the run over; this supervisor steps down" in job.err()
+    assert not summary.exists()  # the run has not ended
     again.moves(world=WORLD)
     assert set(again.workers_of()) == pids
     assert again.stop().code == 128 + signal.SIGTERM
     assert not job.records(FINISH)
+    assert summary.exists()
 
 
 @pytest.mark.parametrize("ignores", ["the first one", "the second one"])
