@@ -396,6 +396,8 @@ void Job::Impl::order_again() {
   const JobState state = orders.state();
   const bool is_working = state == JobState::kStarting || state == JobState::kRunning;
   const bool may_run = orders.workers_may_run();
+  // Before the pre-flight check, whose answer must be that to the newest order.
+  if (state != JobState::kFinishing) probation.check_again();
   if (state == JobState::kReserving) starting.reserve_port();
   if (state == JobState::kChecking) checking.begin();  // what was found so far is lost
   if (state == JobState::kReplaying) replaying.send_wave();  // as above
