@@ -403,7 +403,10 @@ void Job::Impl::order_again() {
   if (state == JobState::kReplaying) replaying.send_wave();  // as above
   if (state == JobState::kPlacing) placing.begin(formation.choice());
   if (state == JobState::kBackoff && checkpoints.is_demoting()) checkpoints.repeat_demotion();
-  if (state == JobState::kBackoff) copies.repeat_saves();
+  if (state == JobState::kBackoff) {
+    copies.repeat_saves();
+    wait.await_again();
+  }
   if (state == JobState::kReserving || may_run) copies.ask();
   if (is_working) copies.place();
   if (may_run) checking.check_spares();
