@@ -239,7 +239,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
                   return request_.spec.group.replace > 0 &&
                          node.value >= request_.spec.nodes.size();
                 },
-                sink()}),
+                [this](base::NodeId node) { return job_.is_ending(node); }, sink()}),
       orders_(
           parts_.clock, request, nodes_,
           {[this](const StartWorkers& first, base::Nanos began) { begin_attempt(first, began); },
@@ -472,6 +472,7 @@ void Driver::Impl::on_connected(base::NodeId node, bool is_again) {
   if (!is_again) return blocks_.on_joined();
   checks_.on_connected_again(node);
   blocks_.on_connected_again(node);
+  signals_.on_connected_again(node);
   orders_.on_connected_again(node);
   copies_.on_connected_again(node);
 }

@@ -446,6 +446,7 @@ JobState Job::state() const { return impl_->orders.state(); }
 
 base::Attempt Job::attempt() const { return impl_->orders.attempt(); }
 
+bool Job::is_ending(base::NodeId node) const { return impl_->nodes.at(node).ending; }
 const std::string& Job::drained(base::NodeId node) const { return impl_->nodes.at(node).drained; }
 
 bool Job::works(base::NodeId node) const {
