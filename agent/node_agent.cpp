@@ -270,6 +270,7 @@ class NodeAgent::Impl {
     base::raise_descriptor_limit();  // where the process that started us has lowered it
     if (workers_) {  // a later welcome, after a new connection
       node_.stages.forget_news();
+      workers_->tell_again();
       return departure_.tell_again();
     }
     if (settings_.own_workers) {

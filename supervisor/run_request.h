@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "base/io/log.h"
 #include "launcher/allocation/batch_job.h"
 #include "launcher/hosts/host.h"
 #include "launcher/slurm/command.h"
@@ -185,6 +186,9 @@ struct RunRequest {
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   std::vector<std::string> replay_command;  // --replay-cmd, argv; empty: the alignment test
   std::string node_history;  // folder of group/node_history.h; empty: none
+  // Of this process's own log; its colour is that of the console.
+  base::LogLevel log_level = base::LogLevel::kInfo;
+  base::LogFormat log_format = base::LogFormat::kHuman;
   // All members but `spec`, `run_directory`, and those that are only valid in this process:
   // `console_log` and `announce_fd` (run_dir/saved_request.h).
   template <class V>
@@ -206,6 +210,8 @@ struct RunRequest {
     v(16, "print_child_failed", print_child_failed);
     v(17, "ci", ci);
     v(18, "batch_signals", batch_signals);
+    v(19, "log_level", log_level);
+    v(20, "log_format", log_format);
     v(40, "replay_command", replay_command);
   }
 };

@@ -31,6 +31,13 @@ bool CollectiveWatch::has_overdue() const {
   return std::ranges::any_of(watched_, [](const auto& one) { return one.second.overdue != 0; });
 }
 
+void CollectiveWatch::tell_again() {
+  has_news_ = has_news_ || reported_at_;
+  for (const auto& [key, watched] : watched_) {
+    if (watched.overdue != 0) report_head(key.second, watched);
+  }
+}
+
 void CollectiveWatch::look(std::uint64_t steps) {
   const Nanos now = node_.clock.now();
   if (steps != steps_) {
@@ -130,15 +137,16 @@ void CollectiveWatch::note(Key key, HeadWatch::Look look) {
   watched.is_there = true;
   const HeadWatch::Head head = watched.heads.look(look);
   if (head.over != 0) report_over(key.second, watched);
-  if (head.became_overdue) {
-    watched.overdue = head.ordinal;
-    report_head(key.second, watched, head);
-  }
   wire::CommunicatorProgress& progress = watched.progress;
   has_news_ = has_news_ || progress.entered != look.entered || progress.done != look.done;
   progress.entered = look.entered;
   progress.done = look.done;
   progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
+  if (head.became_overdue) {
+    watched.overdue = head.ordinal;
+    watched.expected = head.expected;
+    report_head(key.second, watched);
+  }
 }
 
 void CollectiveWatch::look_at_traffic(const std::string& table, Nanos now) {
@@ -210,10 +218,9 @@ void CollectiveWatch::forget_missing(Source source) {
   }
 }
 
-void CollectiveWatch::report_head(std::uint64_t comm, const Watched& watched,
-                                  const HeadWatch::Head& head) {
-  node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, head.age,
-                           head.expected, false});
+void CollectiveWatch::report_head(std::uint64_t comm, const Watched& watched) {
+  node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue,
+                           watched.progress.head_age, watched.expected, false});
 }
 
 void CollectiveWatch::report_over(std::uint64_t comm, Watched& watched) {

@@ -9,7 +9,8 @@
 // is asked every second otherwise, and while it names no communicator. Owned by the Worker, on the
 // agent's loop. The supervisor gets CollectiveProgress at most once a second, and once, possibly
 // empty, when the recorder first answers. It gets Overdue once when an operation becomes overdue
-// and once when that operation is over, and BandwidthReport for NCCL.
+// and once when that operation is over, and BandwidthReport for NCCL. A new connection may lead to
+// another supervisor, so tell_again() repeats what it cannot know.
 
 #include <array>
 #include <functional>
@@ -59,6 +60,8 @@ class CollectiveWatch {
 
   // Call about ten times a second. `steps`: number of steps that the worker has done so far.
   void look(std::uint64_t steps);
+  // Repeats Overdue for all operations that are overdue, and CollectiveProgress at the next look.
+  void tell_again();
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] bool has_overdue() const;
   // Reads both sources anew. `done` is called once, from the loop, never from within collect(). If
@@ -73,6 +76,7 @@ class CollectiveWatch {
     tracer::HeadWatch heads;
     wire::CommunicatorProgress progress;
     std::uint64_t overdue = 0;  // sequence number of the operation; 0: none
+    base::Nanos expected{};  // Overdue::expected of that operation
     bool is_there = true;  // its source reported it at the last look
   };
   enum class Source : std::uint8_t { kRecord, kFlight };
@@ -85,7 +89,7 @@ class CollectiveWatch {
   void on_answer(base::Result<std::vector<tracer::Membership>> answer);
   void note(Key key, tracer::HeadWatch::Look look);
   void forget_missing(Source source);
-  void report_head(std::uint64_t comm, const Watched& watched, const tracer::HeadWatch::Head& head);
+  void report_head(std::uint64_t comm, const Watched& watched);
   void report_over(std::uint64_t comm, Watched& watched);
   void send_progress(base::Nanos now);
   void look_at_traffic(const std::string& table, base::Nanos now);

@@ -239,12 +239,19 @@ bool Worker::report_progress() {
   }
   if (collectives_) collectives_->look(newest_ ? newest_->steps : 0);
   const bool has_lines = line_metrics_ && line_metrics_->has_news();
-  if (!newest_ || (reported_ && *reported_ == *newest_ && !has_lines)) return false;
+  const bool is_known = reported_ && *reported_ == *newest_ && !tells_again_;
+  if (!newest_ || (is_known && !has_lines)) return false;
   if (newest_->worker_pid == 0 && !has_lines) return false;  // it has not begun
   const bool stepped = !reported_ || reported_->steps != newest_->steps;
   reported_ = newest_;
+  tells_again_ = false;
   node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, *reported_)));
   return stepped;
+}
+
+void Worker::tell_again() {
+  tells_again_ = true;
+  if (collectives_ && !exited_) collectives_->tell_again();
 }
 
 tracer::RankSnapshot Worker::describe() const {

@@ -75,6 +75,8 @@ class Worker final : public FaultTarget {
   // Reads the progress record and reports changes. True if the worker has begun or made a step
   // since the last call.
   bool report_progress();
+  // The supervisor may be another one: the next report_progress() repeats what was reported.
+  void tell_again();
   // Answers with one Observed, also if the worker is dead. A newer question drops an unanswered
   // one, unless only one of the two has `use_of`. `workers`: how many workers of this node are
   // asked. The Observed says so; with `use_of` it says 1. If the question has neither `evidence`
@@ -140,6 +142,7 @@ class Worker final : public FaultTarget {
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;
+  bool tells_again_ = false;  // reported_ is to be reported once more
   std::optional<LineMetrics> line_metrics_;  // only on the first and the last rank
   std::optional<EventChoice> events_;  // writes record_
   std::optional<CollectiveWatch> collectives_;  // reads record_

@@ -72,6 +72,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   bool report_progress();
+  void tell_again();
   void observe(const wire::Observe& question);
   [[nodiscard]] FaultTarget* fault_target(base::Attempt attempt, base::LocalRank local_rank);
   void abandon();
@@ -424,6 +425,10 @@ bool WorkerSet::Impl::report_progress() {
   return progress;
 }
 
+void WorkerSet::Impl::tell_again() {
+  for (auto& worker : workers_) worker->tell_again();
+}
+
 void WorkerSet::Impl::send_stages(const std::optional<wire::NodeStages>& stages) {
   if (stages && node_.workers.stages) node_.send(*stages);
 }
@@ -487,6 +492,7 @@ void WorkerSet::when_gone(std::function<void()> done) { impl_->when_gone(std::mo
 void WorkerSet::signal_all(int signal) { impl_->signal_all(signal); }
 void WorkerSet::stop_all(int signal, base::Nanos grace) { impl_->stop_all(signal, grace); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
+void WorkerSet::tell_again() { impl_->tell_again(); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }
 void WorkerSet::observe(const wire::Observe& question) { impl_->observe(question); }
 FaultTarget* WorkerSet::fault_target(base::Attempt attempt, base::LocalRank local_rank) {

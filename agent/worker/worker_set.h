@@ -51,6 +51,8 @@ class WorkerSet {
   void set_congested(bool congested);
   // True if a worker has begun or made a step since the last call.
   bool report_progress();
+  // After a new connection, whose supervisor may be another one: workers repeat their progress.
+  void tell_again();
   // Every worker sends an Observed; with Observe::use_of, only that worker does. With Observe::ras
   // a RasAnswer follows. Ignores questions about another attempt.
   void observe(const wire::Observe& question);

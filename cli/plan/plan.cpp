@@ -345,6 +345,9 @@ Result<RunPlan> plan_run(const Settings& given, std::span<const std::string> arg
   RR_TRY(plan_trackers(settings, around, plan));
   plan.request.print_child_failed = settings.compat() || settings.flag(OptionId::kChildFailedBlock);
   plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
+  const base::LogOptions log = log_options(settings, around);
+  plan.request.log_level = log.level;
+  plan.request.log_format = log.format;
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
   warn_of_unused(settings, plan);
   plan.warnings.insert(plan.warnings.end(), nodes.warnings.begin(), nodes.warnings.end());

@@ -97,6 +97,7 @@ class Driver::Impl {
   RunConsole& console() { return console_; }
   EndSignals& signals() { return signals_; }
   [[nodiscard]] const AgentConnections& connections() const { return connections_; }
+  [[nodiscard]] bool has_stepped_down() const { return has_stepped_down_; }
 
  private:
   using Sink = std::function<void(EventBody, base::NodeId)>;
@@ -163,6 +164,7 @@ class Driver::Impl {
   Job job_;
   std::deque<Event> queue_;
   bool handling_ = false;
+  bool has_stepped_down_ = false;
   NodeTable nodes_;
   RunRecord record_;
   RunEnd end_;
@@ -237,7 +239,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
                   return request_.spec.group.replace > 0 &&
                          node.value >= request_.spec.nodes.size();
                 },
-                sink()}),
+                [this](base::NodeId node) { return job_.is_ending(node); }, sink()}),
       orders_(
           parts_.clock, request, nodes_,
           {[this](const StartWorkers& first, base::Nanos began) { begin_attempt(first, began); },
@@ -459,6 +461,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Output& output) {
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
 void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
   if (!end_.begin(kExitFailure)) return;
+  has_stepped_down_ = true;
   end_parts();
   RR_LOG(kError, ({.node = nodes_.name(node)}), "{}; this supervisor steps down", refused.text);
   connections_.leave_to_successor();
@@ -469,6 +472,7 @@ void Driver::Impl::on_connected(base::NodeId node, bool is_again) {
   if (!is_again) return blocks_.on_joined();
   checks_.on_connected_again(node);
   blocks_.on_connected_again(node);
+  signals_.on_connected_again(node);
   orders_.on_connected_again(node);
   copies_.on_connected_again(node);
 }
@@ -567,6 +571,8 @@ const std::deque<JournalEntry>& Driver::lost_entries() const { return impl_->rec
 void Driver::start() { impl_->start(); }
 
 void Driver::resume(Folded folded) { impl_->resume(std::move(folded)); }
+
+bool Driver::has_stepped_down() const { return impl_->has_stepped_down(); }
 
 void Driver::signal_received(int signal, bool forward_only) {
   impl_->signals().received(signal, forward_only);

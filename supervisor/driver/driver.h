@@ -106,6 +106,8 @@ class Driver {
   // Instead of start(): continues where the journal of another supervisor ends. Records the entries
   // that are missing there, and SupervisorResumed. `on_finished` is called as after start().
   void resume(Folded folded);
+  // The run has another supervisor. It goes on there, and its files are no longer ours.
+  [[nodiscard]] bool has_stepped_down() const;
   // This process got a signal. `forward_only`: the signal is sent to the workers; otherwise it ends
   // the run.
   void signal_received(int signal, bool forward_only);

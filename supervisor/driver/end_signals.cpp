@@ -91,7 +91,26 @@ void EndSignals::on_report(base::NodeId node, wire::NodeEnding& ending) {
   const bool ends_alone = hands_.ends_alone(node);
   if (is_of_slurm && ends_alone) ending.signal = SIGTERM;
   hands_.on_event(std::move(ending), node);
-  if (is_of_slurm && !ends_alone && slurm_.may_signal()) slurm_.signalled();
+  if (!is_of_slurm || ends_alone || !slurm_.may_signal()) return;
+  const bool is_repeat = repeating_.erase({node, nodes_[node].generation}) != 0;
+  if (!is_repeat && is_new_signal_to(node)) slurm_.signalled();
+}
+
+void EndSignals::on_connected_again(base::NodeId node) {
+  if (hands_.is_node_ending(node)) repeating_.emplace(node, nodes_[node].generation);
+}
+
+// Slurm signals all nodes at once, and their reports come one by one, perhaps after its answer.
+bool EndSignals::is_new_signal_to(base::NodeId node) {
+  const base::Nanos now = clock_.now();
+  const bool is_recent = !told_by_.empty() && now - told_at_ < kRelayedSignalMax;
+  const bool is_same = is_recent && !told_by_.contains(node);
+  if (!is_same) {
+    told_by_.clear();
+    told_at_ = now;
+  }
+  told_by_.insert(node);
+  return !is_same;
 }
 
 }  // namespace robustrun::supervisor

@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -26,6 +28,8 @@ class EndSignals {
     // A Slurm job of its own brought this node (--replace). When that job ends, the run goes on
     // without the node.
     std::function<bool(base::NodeId)> ends_alone;
+    // The core knows that Slurm will take this node away, also from our predecessor's time.
+    std::function<bool(base::NodeId)> is_node_ending;
     std::function<void(EventBody, base::NodeId)> on_event;
   };
   struct Signals {
@@ -45,11 +49,14 @@ class EndSignals {
   // signal.
   void on_report(base::NodeId node, const wire::StopRun& order);
   void on_report(base::NodeId node, wire::NodeEnding& ending);
+  // An agent whose node ends reports that again on each new connection: no new signal.
+  void on_connected_again(base::NodeId node);
 
  private:
   [[nodiscard]] bool was_relayed(int signal);
   [[nodiscard]] bool is_warning(int signal) const;
   [[nodiscard]] bool was_passed_on(int signal);
+  [[nodiscard]] bool is_new_signal_to(base::NodeId node);
 
   const base::Clock& clock_;
   NodeTable& nodes_;
@@ -58,6 +65,9 @@ class EndSignals {
   const Hands hands_;
   int relayed_ = 0;  // the last signal that an agent reported and that ends the run; 0: none
   base::Nanos relayed_at_{};
+  std::set<std::pair<base::NodeId, base::Generation>> repeating_;  // agents that will report again
+  std::set<base::NodeId> told_by_;  // nodes that have reported Slurm's last signal
+  base::Nanos told_at_{};  // when the first of them did
   bool was_signalled_ = false;  // this process got a signal that ends the run
   std::optional<base::Nanos> batch_at_;  // the last signal that the batch system may have sent
 };

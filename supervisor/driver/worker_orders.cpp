@@ -60,7 +60,7 @@ void WorkerOrders::perform(const DismissAgent& action) {
 }
 
 void WorkerOrders::perform(const DemoteCheckpoint& action) {
-  nodes_.send(action.node, to_message(action));
+  nodes_.order(action.node, to_message(action));
 }
 
 void WorkerOrders::perform(const SaveHeldCopies& action) {

@@ -13,6 +13,8 @@
 #include <filesystem>
 
 #include "base/core/clock.h"
+#include "base/core/exit_status.h"
+#include "base/core/text.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
@@ -446,6 +448,7 @@ int supervise(const RunRequest& request, const ContinuedClock& clock, Predecesso
     }
     announce(request);
     loop.run();
+    if (driver.has_stepped_down()) return exit_code;
     lost = driver.lost_entries();
   }
   if (!request.network.invitation.empty()) {
@@ -484,12 +487,32 @@ void fit_console(ConsoleStyle& style) {
   style.colour_out = style.colour_out && ::isatty(STDOUT_FILENO) == 1;
 }
 
-// The console is the run's file, whatever it was before; a hangup stays ignored.
+// The console is the run's file, whatever it was before.
 void detach_console(int announce_fd, RunRequest& request) {
   request.announce_fd = announce_fd;
   request.console_log = console_log_file(request.run_directory);
   request.console.live = request.console.colour_out = request.console.colour_err = false;
+}
+
+// Whether a hangup is ignored (--detach, nohup) depends on how this supervisor was started, not on
+// how its predecessor was.
+void fit_hangup(RunRequest& request) {
   std::erase(request.end_signals, SIGHUP);
+  struct sigaction inherited{};
+  const bool is_known = ::sigaction(SIGHUP, nullptr, &inherited) == 0;
+  if (is_known && inherited.sa_handler == SIG_IGN) return;
+  const auto names_hangup = [](std::string_view name) {
+    return base::signal_number(std::string(base::trim(name))) == SIGHUP;
+  };
+  if (std::ranges::any_of(base::split(request.workers.signals_to_handle, ','), names_hangup)) {
+    request.end_signals.push_back(SIGHUP);
+  }
+}
+
+void continue_log(const RunRequest& request) {
+  const bool in_colour = request.console.colour_err;
+  base::configure_log({request.log_level, request.log_format,
+                       in_colour ? base::LogColour::kAlways : base::LogColour::kNever});
 }
 
 }  // namespace
@@ -505,6 +528,13 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto saved = load_request(run_directory);
   if (!saved) return refuse(saved.error());
   RunRequest& request = saved->request;
+  if (announce_fd >= 0) {
+    detach_console(announce_fd, request);
+  } else {
+    fit_console(request.console);
+  }
+  fit_hangup(request);
+  continue_log(request);
   auto readout = read_run_journal(journal_path(request));
   if (!readout) return refuse(readout.error());
   if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
@@ -512,11 +542,6 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;
-  if (announce_fd >= 0) {
-    detach_console(announce_fd, request);
-  } else {
-    fit_console(request.console);
-  }
   if (folded->exit_code) {
     RR_LOG(kInfo, {}, "run {} has ended already, with exit code {}", request.spec.run_id,
            *folded->exit_code);

@@ -396,12 +396,17 @@ void Job::Impl::order_again() {
   const JobState state = orders.state();
   const bool is_working = state == JobState::kStarting || state == JobState::kRunning;
   const bool may_run = orders.workers_may_run();
+  // Before the pre-flight check, whose answer must be that to the newest order.
+  if (state != JobState::kFinishing) probation.check_again();
   if (state == JobState::kReserving) starting.reserve_port();
   if (state == JobState::kChecking) checking.begin();  // what was found so far is lost
   if (state == JobState::kReplaying) replaying.send_wave();  // as above
   if (state == JobState::kPlacing) placing.begin(formation.choice());
   if (state == JobState::kBackoff && checkpoints.is_demoting()) checkpoints.repeat_demotion();
-  if (state == JobState::kBackoff) copies.repeat_saves();
+  if (state == JobState::kBackoff) {
+    copies.repeat_saves();
+    wait.await_again();
+  }
   if (state == JobState::kReserving || may_run) copies.ask();
   if (is_working) copies.place();
   if (may_run) checking.check_spares();
@@ -441,6 +446,7 @@ JobState Job::state() const { return impl_->orders.state(); }
 
 base::Attempt Job::attempt() const { return impl_->orders.attempt(); }
 
+bool Job::is_ending(base::NodeId node) const { return impl_->nodes.at(node).ending; }
 const std::string& Job::drained(base::NodeId node) const { return impl_->nodes.at(node).drained; }
 
 bool Job::works(base::NodeId node) const {

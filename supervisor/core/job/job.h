@@ -89,6 +89,8 @@ class Job {
   [[nodiscard]] static bool acts_on(JobState state, Stimulus stimulus);
   // What the scheduler plans for the node, as reported last; empty: nothing.
   [[nodiscard]] const std::string& drained(base::NodeId node) const;
+  // Whether the node's agent has reported that the scheduler will take the node away soon.
+  [[nodiscard]] bool is_ending(base::NodeId node) const;
   // Whether the node's agent has joined, and the node may be in the group.
   [[nodiscard]] bool works(base::NodeId node) const;
   // Why an order to evict the node would not be followed now, in words. Empty: it would be.

@@ -221,6 +221,33 @@ TEST_CASE("an operation of the record becomes overdue, and ends") {
   CHECK(f.overdue[1].ordinal == 11);
 }
 
+TEST_CASE("another supervisor is told of collectives and of overdue operations") {
+  Fixture f;
+  f.watch->tell_again();
+  f.ticks(2s);
+  CHECK(f.messages == 0);  // there was nothing to tell before
+  f.put(0, RecordSource::kNccl, 77, 11, 10);
+  f.ticks(20s);
+  REQUIRE(f.overdue.size() == 1);
+  REQUIRE(f.progress.size() == 1);
+  f.watch->tell_again();
+  REQUIRE(f.overdue.size() == 2);
+  CHECK(f.overdue[1].comm == 77);
+  CHECK(f.overdue[1].ordinal == 11);
+  CHECK(f.overdue[1].expected == f.overdue[0].expected);
+  CHECK(f.overdue[1].age > f.overdue[0].age);
+  CHECK_FALSE(f.overdue[1].over);
+  f.tick();
+  REQUIRE(f.progress.size() == 2);
+  CHECK(f.progress[1].communicators[0].done == 10);
+  f.put(0, RecordSource::kNccl, 77, 11, 11);
+  f.ticks(1s);
+  REQUIRE(f.overdue.size() == 3);
+  CHECK(f.overdue[2].over);
+  f.watch->tell_again();
+  CHECK(f.overdue.size() == 3);
+}
+
 TEST_CASE("a table without progress is read once a second until NCCL has a communicator") {
   Fixture f;
   f.put(127, RecordSource::kTorchGroup, 78, 0, 0);

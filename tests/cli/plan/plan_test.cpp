@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "tests/cli/fakes.h"
+#include "wire/messages/field_codec.h"
 
 namespace robustrun::cli::plan_test {
 
@@ -365,6 +366,19 @@ TEST_CASE("the summary's path is absolute, the log's options follow") {
   CHECK(log.level == base::LogLevel::kDebug);
   CHECK(log.format == base::LogFormat::kJson);
   CHECK(log.colour == base::LogColour::kNever);
+}
+
+TEST_CASE("a supervisor that resumes the run logs as the first one did") {
+  World world;
+  const auto made = plan(world, {"--log-level=debug", "--log-format=json", "train.py"});
+  REQUIRE(made.has_value());
+  const auto saved = wire::decode<supervisor::RunRequest>(wire::encode(made->request));
+  REQUIRE(saved.has_value());
+  CHECK(saved->log_level == base::LogLevel::kDebug);
+  CHECK(saved->log_format == base::LogFormat::kJson);
+  for (const char* option : {"--quiet", "--compat=torchrun"}) {
+    CHECK(plan(world, {option, "train.py"})->request.log_level == base::LogLevel::kWarn);
+  }
 }
 
 TEST_CASE("--quiet leaves warnings and errors, and no report at the end") {

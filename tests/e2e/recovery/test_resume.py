@@ -4,6 +4,7 @@ The agents are processes of this machine that connect over TLS, as from other on
 use SSH. Seeds: nodes.rounds().
 """
 
+import json
 import os
 import re
 import shutil
@@ -101,6 +102,19 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     job.runner.expect_nothing_left()
 
 
+def test_a_successor_logs_as_its_predecessor_did(four):
+    job = four("--log-format=json")
+    job.moves(world=WORLD)
+    kill_supervisor(job)
+    again = resume(job)
+    in_control(again)
+    lines = again.err().splitlines()[:-1]  # the last one may not be whole
+    assert not [line for line in lines if re.match(r"\d\d:\d\d:\d\d\.\d+ ", line)]
+    (taken,) = [line for line in lines if "takes over" in line]
+    assert json.loads(taken)["level"] == "info"
+    assert again.stop().code == 128 + signal.SIGTERM
+
+
 def test_a_run_can_end_under_its_third_supervisor(four):
     job = four(steps=700)
     job.moves(world=WORLD)
@@ -129,9 +143,10 @@ def test_a_run_has_one_supervisor_at_a_time(four):
     assert "has ended already, with exit code 143" in ended.errors
 
 
-def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
+def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four, nodes):
     # A copy of the run's directory stands for a file system without locks.
-    job = four()
+    summary = nodes.runner.folder / "summary.json"
+    job = four(f"--summary-json={summary}")
     job.moves(world=WORLD)
     pids = set(job.workers_of())
     directory = job.runner.folder / "elsewhere"
@@ -141,10 +156,30 @@ def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
     again.wait(lambda: again.err().count("connected again") >= WORLD, "all agents")
     assert job.process.wait(timeout=90) == 1
     assert "supervisor 2 has taken the run over; this supervisor steps down" in job.err()
+    assert not summary.exists()  # the run has not ended
     again.moves(world=WORLD)
     assert set(again.workers_of()) == pids
     assert again.stop().code == 128 + signal.SIGTERM
     assert not job.records(FINISH)
+    assert summary.exists()
+
+
+@pytest.mark.parametrize("ignores", ["the first one", "the second one"])
+def test_nohup_counts_for_the_supervisor_that_it_started(four, ignores):
+    nohup = ("/usr/bin/nohup",)
+    is_first = ignores == "the first one"
+    job = four(prefix=nohup if is_first else ())
+    job.moves(world=WORLD)
+    kill_supervisor(job)
+    again = resume(job, prefix=() if is_first else nohup)
+    in_control(again)
+    again.process.send_signal(signal.SIGHUP)
+    if is_first:
+        assert again.finish().code == 128 + signal.SIGHUP
+    else:
+        again.moves(world=WORLD)
+        assert again.stop().code == 128 + signal.SIGTERM
+    job.runner.expect_nothing_left()
 
 
 @pytest.mark.parametrize("victim", ["worker", "agent", "node", "all agents"])

@@ -26,8 +26,10 @@ class CopyWatch {
   }
   // A lost agent's orders are void. `groups`: state before the event.
   void on_event(const core::Event& event, const GroupWatch& groups) {
-    // The back-off ends at once if its time is over.
-    if (std::holds_alternative<core::SupervisorResumed>(event.body)) backoff_since_.reset();
+    // Agents need time to find the other supervisor.
+    if (std::holds_alternative<core::SupervisorResumed>(event.body)) {
+      backoff_since_ = event.at + core::kReunionMax;
+    }
     const bool is_lost = std::holds_alternative<core::AgentLost>(event.body);
     if (!is_lost || groups.is_of_the_past(event)) return;
     std::erase_if(saves_, [&](const auto& save) { return save.node == event.node; });

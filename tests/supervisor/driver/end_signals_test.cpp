@@ -28,11 +28,20 @@ struct Signals {
   // `has_slurm`: a SIGTERM may be Slurm's, which is asked.
   explicit Signals(bool has_slurm = false) {
     SlurmSide::Hands slurm_hands;
-    if (has_slurm) slurm_hands.ask_why = [this](const auto&) { ++slurm_asked; };
+    if (has_slurm) {
+      slurm_hands.ask_why = [this](const auto& done) {
+        ++slurm_asked;
+        done({launcher::SlurmNotice::Why::kTimeLimitNear, "the time limit is near", 1'000'000s});
+      };
+      slurm_hands.timed_save = [](base::Nanos) { return "saving at 13:58:30"; };
+      slurm_hands.time_to_save = [](base::Nanos) { return 80s; };
+      slurm_hands.on_signal = [this](const SignalReceived& one) { events.emplace_back(one); };
+    }
     slurm.emplace(loop.executor(), nodes.table, 0s, std::move(slurm_hands));
     signals.emplace(clock, nodes.table, *slurm, EndSignals::Signals{end_signals, batch},
                     EndSignals::Hands{[this] { return is_ending; }, [this] { return is_over; },
                                       [this](base::NodeId node) { return node == own_job; },
+                                      [this](base::NodeId) { return is_known_to_end; },
                                       [this](EventBody event, base::NodeId) {
                                         events.push_back(std::move(event));
                                       }});
@@ -52,6 +61,7 @@ struct Signals {
   std::optional<base::NodeId> own_job;  // the node that a job of its own brought
   int slurm_asked = 0;
   bool is_ending = false, is_over = false;
+  bool is_known_to_end = false;  // each node, since its first report
   std::vector<EventBody> events;
   std::optional<SlurmSide> slurm;
   std::optional<EndSignals> signals;
@@ -135,6 +145,37 @@ TEST_CASE("Slurm is asked why it sent SIGTERM, whichever way that came") {
     CHECK(run.events.size() == (way == 2 ? 1 : 0));
     run.signals->received(SIGINT, false);  // the user's
     CHECK(run.events.size() == (way == 2 ? 2 : 1));
+  }
+}
+
+TEST_CASE("a warning of Slurm that is only told again is no second one") {
+  Signals run(true);
+  const auto tell = [&run](std::uint32_t node) {
+    wire::NodeEnding ending;
+    run.signals->on_report({node}, ending);
+    return run.slurm_asked;
+  };
+  CHECK(tell(0) == 1);
+  run.is_known_to_end = true;
+  SUBCASE("on a new connection") {
+    run.clock.time += 60s;
+    run.signals->on_connected_again({0});
+    CHECK(tell(0) == 1);
+    CHECK(tell(0) == 2);  // Slurm's next one
+  }
+  SUBCASE("by a node whose report comes after Slurm's answer") {
+    CHECK(tell(1) == 1);
+    CHECK(tell(1) == 2);  // Slurm's next one
+    CHECK(tell(0) == 2);
+  }
+  SUBCASE("but a later one is") {
+    run.clock.time += kRelayedSignalMax;
+    CHECK(tell(1) == 2);
+  }
+  SUBCASE("but the first one of an agent that follows a lost one is") {
+    run.signals->on_connected_again({0});
+    run.nodes.table[{0}].generation = {2};
+    CHECK(tell(0) == 2);
   }
 }
 

@@ -94,6 +94,15 @@ TEST_CASE("the orders of an attempt are kept to be repeated; a new start replace
   CHECK(std::holds_alternative<wire::StartWorkers>(link.orders[0]));
 }
 
+TEST_CASE("an order to set a checkpoint aside is repeated on a new connection") {
+  Orders run;
+  run.orders->perform(DemoteCheckpoint{{1}, 1, {100, 3, "ab"}, {"/data"}});
+  run.orders->on_connected_again({1});
+  const auto sent = run.nodes.sent_to<wire::DemoteCheckpoint>(1);
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[1].order == 1);
+}
+
 TEST_CASE("only the node with rank 0 learns from where the others connect to its store") {
   Orders run;
   run.nodes.table[{2}].joined = false;

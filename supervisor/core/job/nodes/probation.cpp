@@ -92,6 +92,14 @@ void Probation::check(const std::vector<base::NodeId>& suspects) {
   if (!order.nodes.empty()) orders_.give(std::move(order));
 }
 
+void Probation::check_again() {
+  std::vector<base::NodeId> tested;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].on_probation) tested.push_back({i});
+  }
+  if (!tested.empty()) check(tested);
+}
+
 bool Probation::judge(const NodesChecked& result) {
   const NodesChecked current = checks_.current_part(
       result, [this](base::NodeId node) { return nodes_.at(node).on_probation; });

@@ -33,6 +33,8 @@ class Probation {
 
   // Orders a full check of those `suspects` that are on probation and have an agent.
   void check(const std::vector<base::NodeId>& suspects);
+  // Orders the checks under way again, as another supervisor takes over.
+  void check_again();
   // Judges the nodes on probation in `result`. False: there are none.
   bool judge(const NodesChecked& result);
   // While the run waits for nodes: orders tests of the machines that are due.

@@ -39,6 +39,12 @@ void BackoffWait::begin(base::Nanos delay) {
   arm();
 }
 
+void BackoffWait::await_again() {
+  if (!awaits_answers()) return;
+  answers_until_ = orders_.now() + kReunionMax + std::max(kDemotionMax, kHeldSaveMax);
+  arm();
+}
+
 void BackoffWait::arm() {
   orders_.set_timer(TimerId::kBackoff,
                     awaits_answers() ? std::max(until_, answers_until_) : until_);

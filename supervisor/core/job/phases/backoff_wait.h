@@ -35,6 +35,9 @@ class BackoffWait {
   void setback(Rule rule, std::string text);
   // The back-off ends now. Answers are still awaited.
   void hurry();
+  // Another supervisor takes over in kBackoff: the time for answers begins again once the agents
+  // have found it.
+  void await_again();
   // The end of the back-off.
   [[nodiscard]] base::Nanos until() const { return until_; }
   [[nodiscard]] bool awaits_answers() const;

@@ -120,8 +120,11 @@ void Finishing::give_up(std::string text, std::vector<std::string> evidence,
 
 void Finishing::end_run(Ending how, int signal, base::Nanos grace) {
   ending_ = how;
-  stops_.save_first(orders_.state() == JobState::kRunning && signal != SIGKILL &&
-                    role_of(how.rule) == RuleRole::kEnd && how.rule != Rule::kSucceeded);
+  // Workers that save already, for a handover, go on with it.
+  const bool may_save = orders_.state() == JobState::kRunning ||
+                        (orders_.state() == JobState::kStopping && stops_.saves_first());
+  stops_.save_first(may_save && signal != SIGKILL && role_of(how.rule) == RuleRole::kEnd &&
+                    how.rule != Rule::kSucceeded);
   if (!orders_.workers_may_run()) return finish();
   const base::Nanos latest = orders_.now() + grace;
   if (orders_.state() == JobState::kStopping) {

@@ -23,6 +23,7 @@ class StopOrders {
   [[nodiscard]] base::Nanos left() const;
   // True: workers that save by themselves before a stop get no signal.
   void save_first(bool save_first) { save_first_ = save_first; }
+  [[nodiscard]] bool saves_first() const { return save_first_; }
   void send(int signal, StopReason reason);
   void arm();  // sets the deadline of the stop under way
   void note_exit(const WorkerExited& exited);

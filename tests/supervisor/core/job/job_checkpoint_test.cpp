@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 
@@ -151,9 +152,15 @@ TEST_CASE("an answer that is late, of another order or an error lets the run go 
     h.all_gone();
     CHECK(h.all<DemoteCheckpoint>().size() == 1);
   }
-  SUBCASE("another supervisor: the order is repeated") {
+  SUBCASE("another supervisor: the order is repeated, and its answer awaited anew") {
+    h.now += seconds(60);
     h.tell(SupervisorResumed{2, "other", 7, {}, {}});
     CHECK(h.all<DemoteCheckpoint>().size() == 1);
+    const Nanos until = h.timers[static_cast<std::size_t>(TimerId::kBackoff)].at;
+    CHECK(until >= h.now + kReunionMax + kDemotionMax);
+    h.now += kReunionMax;
+    end_demotion(h);
+    CHECK(h.job.state() == JobState::kReserving);
   }
 }
 

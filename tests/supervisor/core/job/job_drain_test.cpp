@@ -1,6 +1,8 @@
 // Nodes that the scheduler drains, reboots or maintains.
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 #include "tests/supervisor/job_harness.h"
 #include "tests/supervisor/policy_words.h"
 
@@ -53,6 +55,26 @@ TEST_CASE("by the policy a drained node is left at once, after the workers could
   CHECK(h.job.restarts_used() == 0);
   h.begin();
   CHECK(h.group == Nodes{2, 1});
+}
+
+TEST_CASE("workers that save for a handover go on with it when the run ends meanwhile") {
+  JobSpec spec = spec_of({1, 1, 1}, DrainAnswer::kNow);
+  spec.time_limit = seconds(3600);
+  Harness h(spec);
+  h.run();
+  h.tell(plans("it is to be rebooted"), 0);
+  REQUIRE(h.job.state() == JobState::kStopping);
+  SUBCASE("at its time limit") {
+    const auto timer = static_cast<std::size_t>(TimerId::kTimeLimit);
+    h.tell(TimerFired{TimerId::kTimeLimit, h.timers[timer].sequence});
+  }
+  SUBCASE("by a signal") { h.tell(SignalReceived{SIGINT, false}); }
+  CHECK(h.job.state() == JobState::kFinishing);
+  REQUIRE(h.all<StopWorkers>().size() == 2);
+  for (const StopWorkers& stop : h.all<StopWorkers>()) CHECK(stop.save_first);
+  h.tell(SignalReceived{SIGINT, false});  // the user is in a hurry
+  REQUIRE(!h.all<StopWorkers>().empty());
+  CHECK_FALSE(h.all<StopWorkers>()[0].save_first);
 }
 
 TEST_CASE("without a spare a drained node stays, however often the workers are restarted") {

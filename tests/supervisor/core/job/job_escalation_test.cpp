@@ -283,10 +283,18 @@ TEST_CASE("machines of a hang are evicted together when it comes again; the inno
   REQUIRE(h.decided(Rule::kNodeEvicted));
   CHECK(h.text(Rule::kNodeEvicted)
             .starts_with("node0 and node1 are evicted, because any of them may"));
-  const auto tests = h.all<CheckNodes>();
+  auto tests = h.all<CheckNodes>();
   REQUIRE(tests.size() == 1);
   CHECK(tests[0].nodes == std::vector{base::NodeId{0}, base::NodeId{1}});
   go_on(h);
+  SUBCASE("under the same supervisor") {}
+  SUBCASE("under another one, which asks again") {
+    h.tell(SupervisorResumed{2, "other", 7, {}, {}});
+    tests = h.all<CheckNodes>();
+    REQUIRE(tests.size() == 1);
+    CHECK(tests[0].full);
+    CHECK(tests[0].nodes == std::vector{base::NodeId{0}, base::NodeId{1}});
+  }
   CHECK(h.group == std::vector<std::uint32_t>{3, 4, 2});
   NodesChecked result = check_result(h, tests[0].check, {0, 1});
   result.nodes[0].facts.missing = "no script";
