@@ -147,7 +147,7 @@ TEST_CASE("survivors move only if they may, and only if it pays") {
     CHECK(stays->moved.empty());
     CHECK(stays->nodes == never->nodes);
   }
-  problem.former = {1, 3, 2, 4};  // all nodes are here, and both rows are divided
+  problem.former = {1, 2, 3, 4};  // all nodes are here, and both rows are divided
   const auto only_moves = replace(problem, Rerank::kAll, cheap);
   REQUIRE(only_moves);
   CHECK(only_moves->after.worst == 0);

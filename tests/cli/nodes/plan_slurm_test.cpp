@@ -90,7 +90,7 @@ TEST_CASE("an impossible world size is refused with both numbers") {
   CHECK(has(more, "--nnodes=5: it takes 5 nodes"));
   CHECK(has(more, "(Slurm job 41) has 4, n[1-3,10]; ask Slurm for more"));
   CHECK(has(job.error({"--nnodes=3"}), "keep the others in reserve with --spares=1"));
-  CHECK(has(job.error({"--nnodes=4", "--spares=1"}), "it takes 4 nodes and 1 spares"));
+  CHECK(has(job.error({"--nnodes=4", "--spares=1"}), "it takes 4 nodes and 1 spare"));
   CHECK(job.error({"--nnodes=3", "--spares=1"}) == "no error");
 }
 

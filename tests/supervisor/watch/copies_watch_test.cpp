@@ -82,7 +82,7 @@ TEST_CASE("nodes are found by their names, and groups count where the policy evi
     CHECK(groups.keepers[place] / 4 != place / 4);  // dp
     CHECK(groups.keepers[place] % 4 != place % 4);  // pp
   }
-  CHECK(groups.text == "another node that shares no pp or dp group, no leaf switch with it");
+  CHECK(groups.text == "another node that shares no pp or dp group and no leaf switch with it");
   asked.former = groups.keepers;
   CHECK(solver.solve(asked).keepers == groups.keepers);
   for (PlacementNode& place : asked.places) place.name = "unknown-" + place.name;

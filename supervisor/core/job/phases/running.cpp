@@ -69,7 +69,7 @@ void Running::uptime(const Event&) {
 
 void Running::update_requested(const Event& event) {
   updates_.requested(event);
-  if (orders_.state() == JobState::kRunning) arm_timer();
+  if (orders_.state() == JobState::kRunning && updates_.due_at() != kNever) arm_timer();
 }
 
 // For uptime as progress, for nodes that wait to be taken in, and for an update.
