@@ -26,7 +26,8 @@ inline constexpr std::size_t kPoolQueueMax = 4096;  // jobs that wait
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::chrono::milliseconds kQuietInterval{500};
 inline constexpr std::chrono::seconds kQuietAfter{3};
-// For the workers' end and saving their copies, once the agent has decided to leave.
+// For the workers' end and saving copies, also those of lost nodes' ranks, once the agent has
+// decided to leave.
 inline constexpr std::chrono::seconds kLeaveMax{10};
 // Over a network: how long an agent that got a signal waits for a stop order, before it stops its
 // workers itself (departure.h).
