@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 
 from .. import checkpoint
 from .._api.calls import note_metrics
-from .._checkpoint import arguments, loading, manifest
+from .._checkpoint import arguments, loading, manifest, rank_group
 
 __all__ = ["RobustSaves"]
 
@@ -69,7 +69,8 @@ class RobustSaves(TrainerCallback):
     def resume(self, trainer):
         """Writes the newest whole checkpoint as a folder for trainer.train(resume_from_checkpoint=)
         and returns its path, on every rank; None: there is no checkpoint yet. A damaged one is
-        marked as poisoned, and the previous one is taken."""
+        marked as poisoned, and the previous one is taken. Raises if some ranks see another folder:
+        they would begin at another step."""
         folder = os.path.join(trainer.args.output_dir, RESUME_FOLDER)
         if trainer.args.should_save:
             shutil.rmtree(folder, ignore_errors=True)
@@ -77,6 +78,13 @@ class RobustSaves(TrainerCallback):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.barrier()
         names = os.listdir(folder) if os.path.isdir(folder) else []
+        group = rank_group.group()
+        seen = group.gather(names) if group is not None else [names]
+        for rank, others in enumerate(seen):
+            if others != seen[0]:
+                raise RuntimeError("cannot resume: rank %d sees %s in %s, and rank 0 sees %s; if "
+                                   "nodes do not share output_dir, set save_on_each_node=True"
+                                   % (rank, others, folder, seen[0]))
         return os.path.join(folder, names[0]) if names else None
 
 

@@ -138,3 +138,42 @@ def test_hf_trainer_resumes_from_the_previous_checkpoint_if_the_newest_is_damage
                    "ROBUSTRUN_RUN_ID": "run", "ROBUSTRUN_ATTEMPT": "0"}
     subprocess.run([sys.executable, "-c", RESUMED], cwd=tmp_path, check=True, timeout=180,
                    env={**os.environ, **environment})
+
+
+ONE_OF_TWO_NODES = """
+import sys, types, torch
+from transformers import TrainerControl, TrainerState
+from robustrun.integrations.hf import RobustSaves
+
+rank = int(sys.argv[1])
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank,
+                                     world_size=2)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+saves = RobustSaves("saves")
+saves.on_step_end(None, TrainerState(global_step=3), TrainerControl(should_save=True), model=model,
+                  optimizer=optimizer, lr_scheduler=torch.optim.lr_scheduler.ConstantLR(optimizer))
+torch.distributed.barrier()
+
+def resumed(should_save):
+    return saves.resume(types.SimpleNamespace(args=types.SimpleNamespace(
+        output_dir="out%d" % rank, should_save=should_save)))
+
+try:
+    resumed(rank == 0)
+except RuntimeError as error:
+    assert "save_on_each_node" in str(error), error
+else:
+    raise AssertionError("the ranks would begin at different steps")
+assert resumed(True) == "out%d/.robustrun-resume/checkpoint-3" % rank
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_hf_trainer_does_not_begin_if_some_ranks_do_not_see_the_resumed_files(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "WORLD_SIZE"}
+    environment["PYTHONPATH"] = str(BUILD / "share" / "robustrun" / "python")
+    words = [sys.executable, "-c", ONE_OF_TWO_NODES]
+    ranks = [subprocess.Popen([*words, str(rank), tmp_path / "meet"], cwd=tmp_path, env=environment)
+             for rank in range(2)]
+    assert [rank.wait(timeout=180) for rank in ranks] == [0, 0]
