@@ -29,7 +29,7 @@ RESUME_FOLDER = ".robustrun-resume"  # in the Trainer's output_dir
 
 
 class RobustSaves(TrainerCallback):
-    """Saves model, optimizer, scheduler, random numbers and the Trainer's state.
+    """Saves model, optimizer, scheduler, gradient scaler, random numbers and the Trainer's state.
 
     directories, keep, blocking, parity, local, drain_rate, drain_every: as in checkpoint.save()
     """
@@ -61,9 +61,11 @@ class RobustSaves(TrainerCallback):
         if not control.should_save:
             return
         control.should_save = False
+        saved = {"model": model, "optimizer": optimizer, "scheduler": lr_scheduler}
+        if getattr(optimizer, "scaler", None) is not None:  # with fp16
+            saved["scaler"] = optimizer.scaler
         checkpoint.save(
-            {"model": model, "optimizer": optimizer, "scheduler": lr_scheduler},
-            state.global_step, self.directories, replicated=True, random=False,
+            saved, state.global_step, self.directories, replicated=True, random=False,
             own={"trainer": _state_text(state), "rng": _random_states()}, **self.options)
 
     def resume(self, trainer):
@@ -114,8 +116,9 @@ def _write_folder(found, folder):
     shutil.rmtree(os.path.dirname(partial), ignore_errors=True)
     os.makedirs(partial)
     for name, key in (("pytorch_model.bin", "model"), ("optimizer.pt", "optimizer"),
-                      ("scheduler.pt", "scheduler")):
-        torch.save(state[key], os.path.join(partial, name))
+                      ("scheduler.pt", "scheduler"), ("scaler.pt", "scaler")):
+        if key in state:
+            torch.save(state[key], os.path.join(partial, name))
     own = {(rank, name[len(loading.OWN):]): manifest.decoded(value)
            for rank, name, value in found.states if name.startswith(loading.OWN)}
     with open(os.path.join(partial, "trainer_state.json"), "w", encoding="utf-8") as file:

@@ -100,6 +100,7 @@ def damage(step):
 
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.scaler = torch.amp.GradScaler("cpu", init_scale=8.0)  # as accelerate's with fp16
 scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer)
 first = saves()
 assert first.resume(trainer) is None
@@ -115,6 +116,8 @@ with warnings.catch_warnings(record=True) as warned:
     assert second.resume(trainer) == "out/.robustrun-resume/checkpoint-1"
 assert "step-000000000002" in str(warned[0].message), warned
 assert torch.load("out/.robustrun-resume/checkpoint-1/pytorch_model.bin")["weight"].eq(1).all()
+scaler = torch.load("out/.robustrun-resume/checkpoint-1/scaler.pt")
+assert scaler == optimizer.scaler.state_dict() and scaler["scale"] == 8, scaler
 assert told[0] == "settled" and told[-1] == ("loaded", "step-000000000001"), told
 assert [found.poisoned for found in c_api.catalogue(["saves"])] == ["damaged", ""]
 try:
