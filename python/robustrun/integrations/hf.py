@@ -74,6 +74,7 @@ class RobustSaves(TrainerCallback):
         marked as poisoned, and the previous one is taken. Raises if some ranks see another folder:
         they would begin at another step."""
         folder = os.path.join(trainer.args.output_dir, RESUME_FOLDER)
+        checkpoint._drain_for_one(self.directories, self.options.get("drain_rate"))
         if trainer.args.should_save:
             shutil.rmtree(folder, ignore_errors=True)
             checkpoint._load_for_all(self.directories, lambda found: _write_folder(found, folder))
