@@ -243,6 +243,7 @@ inline constexpr std::chrono::seconds kGpuAskMax{5};  // for the answer of one l
 inline constexpr std::chrono::seconds kGpuFirstLookLate{1};
 inline constexpr std::chrono::seconds kGpuWaitReported{1};  // longer waits are logged
 inline constexpr std::uint32_t kGpuLane = 0xFFFFFFFA;
+inline constexpr std::uint32_t kFreeLane = 0xFFFFFFF9;  // held_copies: memory that is given back
 // If NVML names no process, memory counts as held if its use has grown by more than this.
 inline constexpr std::uint64_t kGpuSlackMib = 256;
 inline constexpr std::size_t kGpuHoldersShown = 4;
