@@ -114,7 +114,9 @@ class NodeAgent::Impl {
       give_up_.async_wait([this](const boost::system::error_code& error) {
         if (!error) loop_.stop();
       });
-      workers_->kill_all([this] { flush_and_close(); });
+      // The supervisor dismisses an agent right after it has ordered it to save a lost node's
+      // copies.
+      workers_->kill_all([this] { copies_->after_saving([this] { flush_and_close(); }); });
     } else {
       asio::post(loop_, [this] { flush_and_close(); });  // link_ may still be under construction
     }
@@ -378,6 +380,7 @@ class NodeAgent::Impl {
   }
 
   void close_link() {
+    if (leaving_) return;  // leave() was called again meanwhile
     send(wire::Bye{});
     leaving_ = true;
     tick_.cancel();

@@ -210,7 +210,11 @@ void HeldCopies::serve(const wire::BulkConnection& connection) {
 }
 
 void HeldCopies::adopt(base::Rank rank, GivenMemory given) {
-  if (held_.contains(rank) || !newest_hint(given).complete) return;
+  if (held_.contains(rank) || !newest_hint(given).complete) {
+    Held refused;
+    refused.given = std::move(given);
+    return free_elsewhere(std::move(refused));
+  }
   held_[rank].given = std::move(given);
 }
 
@@ -308,11 +312,20 @@ void HeldCopies::begin_attempt() {
 }
 
 void HeldCopies::free_unwanted() {
-  std::erase_if(held_, [this](auto& entry) {
-    if (allowed_.contains(entry.first)) return false;
-    if (entry.second.stream) entry.second.stream->hang_up();
-    return true;
-  });
+  for (auto entry = held_.begin(); entry != held_.end();) {
+    const auto at = entry++;
+    if (allowed_.contains(at->first)) continue;
+    if (at->second.stream) at->second.stream->hang_up();
+    free_elsewhere(std::move(at->second));
+    held_.erase(at);
+  }
+}
+
+// Many gigabytes take the kernel seconds, in which the loop could not even send a heartbeat. All
+// are in one lane, so that other work finds a thread. If the pool takes no more, it is freed here.
+void HeldCopies::free_elsewhere(Held unwanted) {
+  static_cast<void>(node_.pool.submit(
+      kFreeLane, [unwanted = std::move(unwanted)]() mutable { unwanted = {}; }, {}));
 }
 
 }  // namespace robustrun::agent

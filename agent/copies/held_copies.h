@@ -84,6 +84,7 @@ class HeldCopies : public std::enable_shared_from_this<HeldCopies> {
   void finish_saving(Saving& saving, const RescueRun::Lines& lines);
   void go_on_saving(Saving& saving);
   void free_unwanted();
+  void free_elsewhere(Held unwanted);
 
   NodeContext& node_;
   OwnMemory own_;

@@ -26,7 +26,8 @@ inline constexpr std::size_t kPoolQueueMax = 4096;  // jobs that wait
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 inline constexpr std::chrono::milliseconds kQuietInterval{500};
 inline constexpr std::chrono::seconds kQuietAfter{3};
-// For the workers' end and saving their copies, once the agent has decided to leave.
+// For the workers' end and saving copies, also those of lost nodes' ranks, once the agent has
+// decided to leave.
 inline constexpr std::chrono::seconds kLeaveMax{10};
 // Over a network: how long an agent that got a signal waits for a stop order, before it stops its
 // workers itself (departure.h).
@@ -245,6 +246,7 @@ inline constexpr std::chrono::seconds kGpuAskMax{5};  // for the answer of one l
 inline constexpr std::chrono::seconds kGpuFirstLookLate{1};
 inline constexpr std::chrono::seconds kGpuWaitReported{1};  // longer waits are logged
 inline constexpr std::uint32_t kGpuLane = 0xFFFFFFFA;
+inline constexpr std::uint32_t kFreeLane = 0xFFFFFFF9;  // held_copies: memory that is given back
 // If NVML names no process, memory counts as held if its use has grown by more than this.
 inline constexpr std::uint64_t kGpuSlackMib = 256;
 inline constexpr std::size_t kGpuHoldersShown = 4;

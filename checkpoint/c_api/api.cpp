@@ -172,7 +172,7 @@ int rr_save_commit(rr_save* save, int* committed, rr_blob* notes) {
     save->sources.clear();
     const auto done =
         RR_TRY(save->owner->store.commit_if_complete(save->attempt, save->attempt.generation));
-    *committed = done.committed ? 1 : 0;
+    *committed = done.by_this_call ? 1 : 0;
     return give_blob(ck::encode_texts(done.notes), notes);
   });
 }

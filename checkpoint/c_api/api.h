@@ -97,8 +97,8 @@ RR_API int rr_save_write(rr_save* save, const char* writer, const char* structur
 // addresses are valid.
 RR_API int rr_save_recheck(const rr_save* save, const uint64_t* shards, size_t count,
                            rr_blob* changed);
-// Publishes the written part, and commits if all parts are present. `committed`: 1 if the
-// checkpoint is committed now, 0 if parts are missing.
+// Publishes the written part, and commits if all parts are present. `committed`: 1 if this
+// call committed the checkpoint, 0 if parts are missing or another writer's call committed it.
 RR_API int rr_save_commit(rr_save* save, int* committed, rr_blob* notes);
 // The checkpoint's name, such as "step-000000001000/g7-3f9c...", valid until rr_save_close.
 RR_API const char* rr_save_name(const rr_save* save);

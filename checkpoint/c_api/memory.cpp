@@ -140,7 +140,7 @@ int rr_memory_drain(rr_memory* memory, uint32_t slot, rr_store* store, int* comm
       return fail(Errc::kInvalidArgument, "there is no such slot");
     }
     const auto done = RR_TRY(ck::drain_copy(memory->staging.area().slot(slot), store->store));
-    *committed = done.committed ? 1 : 0;
+    *committed = done.by_this_call ? 1 : 0;
     return ck::give_blob(ck::encode_texts(done.notes), notes);
   });
 }

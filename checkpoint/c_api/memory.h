@@ -46,8 +46,9 @@ RR_API int rr_memory_stage(rr_memory* memory, const rr_store* store, const rr_or
 RR_API void rr_memory_discard(rr_memory* memory, uint32_t slot);
 /* While a slot is held (`held` 1), no copy is made into it. */
 RR_API void rr_memory_hold(rr_memory* memory, uint32_t slot, int held);
-/* Saves the copy in the slot as its writer's part and commits if it was the last part. RR_CORRUPT
- * names a tensor whose copy was damaged in memory; then nothing is saved. */
+/* Saves the copy in the slot as its writer's part and commits if it was the last part; `committed`
+ * as of rr_save_commit. RR_CORRUPT names a tensor whose copy was damaged in memory; then nothing is
+ * saved. */
 RR_API int rr_memory_drain(rr_memory* memory, uint32_t slot, rr_store* store, int* committed,
                            rr_blob* notes);
 /* As rr_checkpoint_read, but whole shards come from memory if it has a copy of this checkpoint.

@@ -90,10 +90,22 @@ class Repairer {
     return {};
   }
 
+  // As manifests have it; the caller's may be relative or a link.
+  std::string real_path(const std::string& directory) {
+    const auto real =
+        threads_.call(threads_.mount_of(directory), [directory]() -> Result<std::string> {
+          std::error_code error;
+          const auto found = std::filesystem::canonical(directory, error);
+          return error ? directory : found.string();
+        });
+    return real.value_or(directory);
+  }
+
   // Where to put a missing file.
   Result<std::string> new_place(const DataFile& file) {
     const std::string& mount = found_.manifest.head.mounts[file.mount];
-    auto directory = std::ranges::find(directories_, mount);
+    auto directory = std::ranges::find_if(
+        directories_, [&](const std::string& each) { return real_path(each) == mount; });
     if (directory == directories_.end()) {
       std::vector<MountFolder> mounts;
       for (const std::string& each : directories_) mounts.push_back({each, 1});

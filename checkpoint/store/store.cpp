@@ -503,7 +503,7 @@ Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint
   const std::string folder = at_home(attempt) + "/";
   std::error_code error;
   if (std::filesystem::exists(folder + std::string(kManifestName), error))
-    return Completion{true, {}};
+    return Completion{true, {}, false};
   const Manifest intent =
       RR_TRY(read_document(Document::kIntent, folder + std::string(kIntentName)));
   for (const std::string& writer : intent.head.writers) {
@@ -511,7 +511,7 @@ Result<Completion> Store::commit_if_complete(const AttemptId& attempt, std::uint
   }
   Manifest manifest = RR_TRY(gather_parts(attempt));
   Committed committed = RR_TRY(publish(std::move(manifest)));
-  return Completion{true, std::move(committed.notes)};
+  return Completion{true, std::move(committed.notes), true};
 }
 
 Result<Committed> Store::publish(Manifest manifest) {

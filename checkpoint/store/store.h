@@ -93,6 +93,8 @@ struct PreparedPart {
 struct Completion {
   bool committed = false;  // by this call or earlier; false: parts are missing
   std::vector<std::string> notes;  // as in Committed
+  // False if another writer committed. Of several writers that waited for the lock, one commits.
+  bool by_this_call = false;
 };
 
 class Store {

@@ -207,6 +207,37 @@ def _load_for_all(places, take):
         loading.first_usable(places, load)
 
 
+def _drain_for_one(places, drain_rate):
+    """Before one rank loads for the others: copies the newest checkpoint to shared storage if an
+    earlier attempt left it only on local disks. Waits for that if the ranks are on several
+    machines, because each sees only its own disks. Call it on every rank."""
+    group, failed = rank_group.group(), None
+    if group is None and sessions.world().size > 1 or not _is_claimed():
+        return
+    machines = group.gather(sessions.machine()) if group is not None else [sessions.machine()]
+    sessions.session()  # on all ranks: rank 0 chooses its name, the others receive it
+    try:
+        with _lock:
+            earlier_saves.settle()
+            _make(places)
+            saver = _saver(places)
+            with c_api.Checkpoint(places) as newest:
+                turn = loading._turn_of(sessions.world().rank, machines)
+                saver.drain_rest(newest, turn, arguments.rate(drain_rate))
+            if saver.drains is not None and len(set(machines)) > 1:
+                saver.drains.hurry()
+                saver.drains.settle()
+                saver.drains.relax()
+    except NotFound:
+        pass
+    except Exception as error:
+        failed = error
+    if group is not None:
+        group.agree(failed)
+    elif failed is not None:
+        raise failed
+
+
 def _load_with(group, state, directories, own, dataloader, random, remap, drain_rate):
     """load_latest() with a process group: all ranks try the same checkpoints and fail together."""
     sessions.session()  # on all ranks: rank 0 chooses its name, the others receive it

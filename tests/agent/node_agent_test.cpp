@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/agent/copies/copy_nodes.h"
 #include "tests/support/fake_channel.h"
 #include "tests/support/fake_processes.h"
 #include "tests/support/scratch.h"
@@ -49,7 +52,8 @@ struct Agent {
     settings.node_environment = {"SLURM_PROCID=3"};
     settings.processes = &processes;
     agent.emplace(loop, std::move(settings),
-                  [this](const NodeAgent::Means&, SupervisorLink::Handlers handlers) {
+                  [this](const NodeAgent::Means& means, SupervisorLink::Handlers handlers) {
+                    peers = &means.peers;
                     link.handlers = std::move(handlers);
                     return std::make_unique<FakeLink>(link);
                   });
@@ -96,6 +100,7 @@ struct Agent {
   boost::asio::io_context loop{1};
   test::FakeProcesses processes;
   FakeLink::Log link;
+  PeerCopies* peers = nullptr;
   std::optional<NodeAgent> agent;
 };
 
@@ -173,6 +178,32 @@ TEST_CASE("a dismissed agent kills what is left, says goodbye, and has the run's
   CHECK(run.all<wire::Bye>().size() == 1);
   CHECK(run.agent->end().exit_code == 3);
   CHECK(run.agent->end().left_by == 0);
+}
+
+TEST_CASE("an agent that is dismissed while it saves a lost node's copies saves them first") {
+  const test::TwoMounts mounts("/dev/shm");
+  test::CopyRun others;
+  Agent run;
+  run.welcome();
+  const std::string endpoint = run.peers->open("run-1", others.identity({1}, {1}), "127.0.0.1");
+  REQUIRE_FALSE(endpoint.empty());
+  auto lost = std::make_unique<test::CopyNode>(others, 2);
+  run.hear(wire::PlaceCopies{{1}, {}, {lost->route(0)}, {}});
+  lost->place({{base::Rank{0}, {1}, {1}, endpoint}}, {});
+  lost->stage(0, 6, mounts.directories);
+  REQUIRE(run.run_until([&] {
+    others.loop.restart();
+    others.loop.poll();
+    return lost->kept(0) && lost->kept(0)->at_peer;
+  }));
+  lost.reset();
+  run.hear(wire::SaveHeldCopies{{1}, 1, {base::Rank{0}}});
+  run.hear(wire::Dismiss{0});
+  REQUIRE(run.run_until([&] { return run.link.is_closed; }));
+  const auto saved = run.all<wire::HeldCopiesSaved>();
+  REQUIRE(saved.size() == 1);
+  CHECK(saved[0].saved == 1);
+  CHECK(run.all<wire::Bye>().size() == 1);
 }
 
 TEST_CASE("an agent that loses its supervisor for good kills everything and tells why") {

@@ -283,8 +283,8 @@ class Save(_Closed):
         return Fields(_blob_of("rr_save_recheck", self._handle, numbers, len(indices))).texts()
 
     def commit(self):
-        """Publishes this writer's part. Returns whether the checkpoint is now committed, which the
-        last writer does."""
+        """Publishes this writer's part. Returns whether this call committed the checkpoint, as
+        that of one of the last writers does."""
         done = _INT()
         said = _blob_of("rr_save_commit", self._handle, ctypes.byref(done))
         self.notes += Fields(said).texts()

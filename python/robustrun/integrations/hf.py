@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 
 from .. import checkpoint
 from .._api.calls import note_metrics
-from .._checkpoint import arguments, loading, manifest
+from .._checkpoint import arguments, loading, manifest, rank_group
 
 __all__ = ["RobustSaves"]
 
@@ -29,7 +29,7 @@ RESUME_FOLDER = ".robustrun-resume"  # in the Trainer's output_dir
 
 
 class RobustSaves(TrainerCallback):
-    """Saves model, optimizer, scheduler, random numbers and the Trainer's state.
+    """Saves model, optimizer, scheduler, gradient scaler, random numbers and the Trainer's state.
 
     directories, keep, blocking, parity, local, drain_rate, drain_every: as in checkpoint.save()
     """
@@ -61,22 +61,33 @@ class RobustSaves(TrainerCallback):
         if not control.should_save:
             return
         control.should_save = False
+        saved = {"model": model, "optimizer": optimizer, "scheduler": lr_scheduler}
+        if getattr(optimizer, "scaler", None) is not None:  # with fp16
+            saved["scaler"] = optimizer.scaler
         checkpoint.save(
-            {"model": model, "optimizer": optimizer, "scheduler": lr_scheduler},
-            state.global_step, self.directories, replicated=True, random=False,
+            saved, state.global_step, self.directories, replicated=True, random=False,
             own={"trainer": _state_text(state), "rng": _random_states()}, **self.options)
 
     def resume(self, trainer):
         """Writes the newest whole checkpoint as a folder for trainer.train(resume_from_checkpoint=)
         and returns its path, on every rank; None: there is no checkpoint yet. A damaged one is
-        marked as poisoned, and the previous one is taken."""
+        marked as poisoned, and the previous one is taken. Raises if some ranks see another folder:
+        they would begin at another step."""
         folder = os.path.join(trainer.args.output_dir, RESUME_FOLDER)
+        checkpoint._drain_for_one(self.directories, self.options.get("drain_rate"))
         if trainer.args.should_save:
             shutil.rmtree(folder, ignore_errors=True)
             checkpoint._load_for_all(self.directories, lambda found: _write_folder(found, folder))
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.barrier()
         names = os.listdir(folder) if os.path.isdir(folder) else []
+        group = rank_group.group()
+        seen = group.gather(names) if group is not None else [names]
+        for rank, others in enumerate(seen):
+            if others != seen[0]:
+                raise RuntimeError("cannot resume: rank %d sees %s in %s, and rank 0 sees %s; if "
+                                   "nodes do not share output_dir, set save_on_each_node=True"
+                                   % (rank, others, folder, seen[0]))
         return os.path.join(folder, names[0]) if names else None
 
 
@@ -106,8 +117,9 @@ def _write_folder(found, folder):
     shutil.rmtree(os.path.dirname(partial), ignore_errors=True)
     os.makedirs(partial)
     for name, key in (("pytorch_model.bin", "model"), ("optimizer.pt", "optimizer"),
-                      ("scheduler.pt", "scheduler")):
-        torch.save(state[key], os.path.join(partial, name))
+                      ("scheduler.pt", "scheduler"), ("scaler.pt", "scaler")):
+        if key in state:
+            torch.save(state[key], os.path.join(partial, name))
     own = {(rank, name[len(loading.OWN):]): manifest.decoded(value)
            for rank, name, value in found.states if name.startswith(loading.OWN)}
     with open(os.path.join(partial, "trainer_state.json"), "w", encoding="utf-8") as file:

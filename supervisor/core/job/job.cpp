@@ -122,9 +122,9 @@ struct Job::Impl final : Transitions {
   Finishing finishing{orders, run, nodes, workers, copies, agents, stops};
   Verdicts verdicts{run.spec, nodes,   workers, progress, checkpoints,
                     restarts, updates, broken,  joining};
-  Conclusion conclusion{orders,      nodes,     group,     workers,   progress, copies,
-                        checkpoints, evictions, drains,    broken,    remedies, updates,
-                        restarts,    checking,  replaying, finishing, verdicts};
+  Conclusion conclusion{orders,    nodes,     group,     workers,  progress, checkpoints,
+                        evictions, drains,    broken,    remedies, updates,  restarts,
+                        checking,  replaying, finishing, verdicts};
   Stopping stopping{orders, run,    nodes,     group,    workers,   progress,
                     copies, agents, restarts,  slow,     diagnoses, growth,
                     stops,  wait,   finishing, verdicts, conclusion};

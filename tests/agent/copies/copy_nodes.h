@@ -29,6 +29,11 @@ struct CopyRun {
   base::BlockingPool pool{loop.get_executor(), 1, 16};
   wire::Authority authority = wire::Authority::make("run-1").value();
 
+  [[nodiscard]] wire::Identity identity(base::NodeId node, base::Generation generation) const {
+    const wire::KeyRequest key = wire::make_key_request().value();
+    const wire::PeerName name{"run-1", false, node, generation};
+    return {key.private_key, authority.sign(key.request, name).value(), authority.certificate()};
+  }
   void run_until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
@@ -43,10 +48,7 @@ struct CopyRun {
 struct CopyNode {
   CopyNode(CopyRun& in, std::uint32_t number, std::uint32_t of_generation = 1)
       : run(in), id{number}, generation{of_generation} {
-    const wire::KeyRequest key = wire::make_key_request().value();
-    const wire::PeerName name{"run-1", false, id, generation};
-    const wire::Identity self{key.private_key, run.authority.sign(key.request, name).value(),
-                              run.authority.certificate()};
+    const wire::Identity self = run.identity(id, generation);
     keys = wire::make_bulk_keys("run-1", self).value();
     endpoint = peers->open("run-1", self, "127.0.0.1");
     REQUIRE_FALSE(endpoint.empty());

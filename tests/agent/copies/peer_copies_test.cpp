@@ -2,12 +2,15 @@
 #include "agent/copies/peer_copies.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "agent/copies/held_copies.h"
 #include "checkpoint/memory/staging.h"
 #include "tests/agent/copies/copy_nodes.h"
 
@@ -143,6 +146,22 @@ TEST_CASE("a rank's copy is fetched while its worker starts, and not a second ti
     CHECK_FALSE(after.give(0, 0).value().memory);  // it waits for the fetch
     CHECK(after.tier->memories().empty());
   }
+}
+
+TEST_CASE("memory that is not wanted is freed on another thread than the loop's") {
+  Run run;
+  Node node(run, 1);
+  const auto held = std::make_shared<agent::HeldCopies>(
+      node.node, [](base::Rank) -> std::optional<GivenMemory> { return std::nullopt; });
+  std::promise<void> go_on;
+  REQUIRE(run.pool.submit(1, [busy = go_on.get_future()] { busy.wait(); }, {}));  // the only thread
+  GivenMemory without_copy = agent::reserve_copy_memory(1U << 20U).value();
+  const int memory = without_copy.memory.get();
+  held->adopt(base::Rank{0}, std::move(without_copy));
+  CHECK(::fcntl(memory, F_GETFD) >= 0);
+  go_on.set_value();
+  run.run_until([&] { return ::fcntl(memory, F_GETFD) < 0; });
+  held->abandon();
 }
 
 TEST_CASE("copies are accepted only for ranks, and from nodes, that the supervisor named") {

@@ -135,6 +135,36 @@ TEST_CASE("with parity 1 any mount, even the home, may be lost and is repaired o
   }
 }
 
+TEST_CASE("a lost file returns to its own mount, however the directories are written") {
+  const SavedWithParity saved(3, 1);
+  std::vector<std::string> directories;
+  SUBCASE("with a slash") {
+    for (const std::string& each : saved.directories) directories.push_back(each + "/");
+  }
+  SUBCASE("relative") {
+    for (const std::string& each : saved.directories) {
+      directories.push_back(std::filesystem::relative(each).string());
+    }
+  }
+  SUBCASE("as links") {
+    for (const std::string& each : saved.directories) {
+      directories.push_back(each + "-link");
+      std::filesystem::create_directory_symlink(each, directories.back());
+    }
+  }
+  saved.lose(2);
+  const auto found = newest_committed(directories);
+  REQUIRE(found);
+  const auto repaired = repair(posix_disk(), *found, directories);
+  REQUIRE(repaired);
+  CHECK(repaired->lost.empty());
+  const std::string folder = saved.directories[2] + "/" + attempt_folder(found->attempt) + "/";
+  for (const DataFile& file : found->manifest.files) {
+    if (found->manifest.head.mounts[file.mount] != saved.directories[2]) continue;
+    CHECK(std::filesystem::exists(folder + file.name));
+  }
+}
+
 TEST_CASE("with parity 2 any two mounts may be lost; losing three is reported, never guessed") {
   for (std::size_t first = 0; first < 5; first += kEveryMount) {
     for (std::size_t second = first + 1; second < 5; second += kEveryMount) {

@@ -134,7 +134,11 @@ TEST_CASE("the writer of the last part commits, and later writers find it commit
   const auto last = save_as(one, attempt, "rank-1", writers);
   REQUIRE(last);
   CHECK(last->committed);
-  CHECK(zero.commit_if_complete(attempt, 1)->committed);
+  CHECK(last->by_this_call);
+  const auto later = zero.commit_if_complete(attempt, 1);
+  REQUIRE(later);
+  CHECK(later->committed);
+  CHECK_FALSE(later->by_this_call);
   const auto found = newest_committed(mounts.directories);
   REQUIRE(found);
   CHECK(found->attempt == attempt);

@@ -2,10 +2,14 @@
 
 import array
 import ctypes
+import fcntl
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.runner import BUILD, ROOT
@@ -94,6 +98,24 @@ def test_two_writers_of_the_same_step_write_one_checkpoint(places):
         for bad in [(2, 0, 4, at), (0, 20000, 1, at), (0, 2**64 - 1, 4, at), (0, 0, 4, 0)]:
             with pytest.raises(c_api.CheckpointError, match="cannot read"):
                 found.read([bad])
+
+
+def test_of_writers_that_finish_at_once_one_commits(places):
+    values = array.array("f", range(50))
+    writers = ["rank-0", "rank-1"]
+    saves = []
+    for writer in writers:
+        saves.append(Engine(places, "run-1", 0).begin(7, writers, 2))
+        saves[-1].write(writer, [shard("w", 50)], [values.buffer_info()[0]], [])
+    folder = pathlib.Path(places[0]) / saves[0].attempt
+    with open(os.path.join(places[0], ".lock")) as lock, ThreadPoolExecutor() as threads:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        commits = [threads.submit(save.commit) for save in saves]
+        until = time.monotonic() + 60
+        while len(list(folder.glob("part-*"))) < 2 and time.monotonic() < until:
+            os.sched_yield()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert sorted(each.result(60) for each in commits) == [False, True]
 
 
 def test_a_later_attempt_takes_over_and_the_earlier_one_gets_an_error(places):

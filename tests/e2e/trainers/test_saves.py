@@ -100,6 +100,7 @@ def damage(step):
 
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer.scaler = torch.amp.GradScaler("cpu", init_scale=8.0)  # as accelerate's with fp16
 scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer)
 first = saves()
 assert first.resume(trainer) is None
@@ -115,6 +116,8 @@ with warnings.catch_warnings(record=True) as warned:
     assert second.resume(trainer) == "out/.robustrun-resume/checkpoint-1"
 assert "step-000000000002" in str(warned[0].message), warned
 assert torch.load("out/.robustrun-resume/checkpoint-1/pytorch_model.bin")["weight"].eq(1).all()
+scaler = torch.load("out/.robustrun-resume/checkpoint-1/scaler.pt")
+assert scaler == optimizer.scaler.state_dict() and scaler["scale"] == 8, scaler
 assert told[0] == "settled" and told[-1] == ("loaded", "step-000000000001"), told
 assert [found.poisoned for found in c_api.catalogue(["saves"])] == ["damaged", ""]
 try:
@@ -138,3 +141,94 @@ def test_hf_trainer_resumes_from_the_previous_checkpoint_if_the_newest_is_damage
                    "ROBUSTRUN_RUN_ID": "run", "ROBUSTRUN_ATTEMPT": "0"}
     subprocess.run([sys.executable, "-c", RESUMED], cwd=tmp_path, check=True, timeout=180,
                    env={**os.environ, **environment})
+
+
+def on_two_ranks(script, folder):
+    environment = {"PYTHONPATH": str(BUILD / "share" / "robustrun" / "python"),
+                   "ROBUSTRUN_RUN_ID": "run", "ROBUSTRUN_ATTEMPT": "0"}
+    ranks = [subprocess.Popen([sys.executable, "-c", script, str(rank), folder / "meet"],
+                              cwd=folder, env={**os.environ, **environment}) for rank in range(2)]
+    try:
+        assert [rank.wait(timeout=180) for rank in ranks] == [0, 0]
+    finally:
+        for rank in ranks:
+            rank.kill()
+
+
+ONE_OF_TWO_NODES = """
+import os, sys, types, torch
+from transformers import TrainerControl, TrainerState
+from robustrun.integrations.hf import RobustSaves
+
+rank = int(sys.argv[1])
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank,
+                                     world_size=2)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+saves = RobustSaves("saves")
+saves.on_step_end(None, TrainerState(global_step=3), TrainerControl(should_save=True), model=model,
+                  optimizer=optimizer, lr_scheduler=torch.optim.lr_scheduler.ConstantLR(optimizer))
+torch.distributed.barrier()
+
+def resumed(should_save):
+    return saves.resume(types.SimpleNamespace(args=types.SimpleNamespace(
+        output_dir="out%d" % rank, should_save=should_save)))
+
+try:
+    resumed(rank == 0)
+except RuntimeError as error:
+    assert "save_on_each_node" in str(error), error
+else:
+    raise AssertionError("the ranks would begin at different steps")
+assert resumed(True) == "out%d/.robustrun-resume/checkpoint-3" % rank
+os._exit(0)  # gloo's threads may abort the interpreter's own end
+"""
+
+
+def test_hf_trainer_does_not_begin_if_some_ranks_do_not_see_the_resumed_files(tmp_path):
+    on_two_ranks(ONE_OF_TWO_NODES, tmp_path)
+
+
+ON_LOCAL_DISKS = """
+import os, sys, types, torch
+from transformers import TrainerControl, TrainerState
+from robustrun import checkpoint
+from robustrun._checkpoint import c_api, loading, sessions
+from robustrun.integrations.hf import RobustSaves
+
+rank = int(sys.argv[1])
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank,
+                                     world_size=2)
+# Two machines whose ranks see each other's disks, so they share the work as on one machine.
+sessions.machine = lambda: "machine-%d" % rank
+loading._turn_of = lambda rank, machines: (rank, len(machines))
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+saves = RobustSaves("saves", local=["disk%d" % rank], drain_every=2)
+for step in (1, 2):
+    saves.on_step_end(None, TrainerState(global_step=step), TrainerControl(should_save=True),
+                      model=model, optimizer=optimizer,
+                      lr_scheduler=torch.optim.lr_scheduler.ConstantLR(optimizer))
+torch.distributed.barrier()
+assert [(each.step, each.local) for each in c_api.catalogue(["saves"])][0] == (2, True)
+
+# As processes of the next attempt.
+checkpoint._close()
+sessions._session = None
+os.environ["ROBUSTRUN_ATTEMPT"] = "1"
+read, load = [], checkpoint._load_for_all
+
+def load_for_all(places, take):
+    read.extend(c_api.catalogue(places)[:1])
+    load(places, take)
+
+checkpoint._load_for_all = load_for_all
+assert saves.resume(types.SimpleNamespace(args=types.SimpleNamespace(
+    output_dir="out", should_save=rank == 0))) == "out/.robustrun-resume/checkpoint-2"
+assert [(each.step, each.local) for each in read] == [(2, False)] * (rank == 0), read
+os._exit(0)  # gloo's threads may abort the interpreter's own end
+"""
+
+
+def test_hf_trainer_resumes_from_what_is_only_on_the_local_disks_of_several_machines(tmp_path):
+    on_two_ranks(ON_LOCAL_DISKS, tmp_path)

@@ -38,7 +38,7 @@ std::optional<base::Nanos> Conclusion::conclude(Outage& outage) {
   if (looks_like == outage.said) looks_like.reset();
   if (!last.restart()) {
     orders_.decide(last.rule, last.text, std::move(evidence), {}, std::move(looks_like));
-    finish({last.rule, last.exit_code});
+    finishing_.finish({last.rule, last.exit_code});
     return std::nullopt;
   }
   if (next.step == Step::kGiveUp) {
@@ -98,7 +98,7 @@ void Conclusion::give_up_by_policy(const Outage& outage, StepChoice last,
   orders_.decide(rule, fmt::format("no restart: it would not help ({})", outage.looks_like->name),
                  std::move(evidence), alternatives_in_words(last.passed));
   orders_.note_answer(Answer::kGivenUpByPolicy, std::move(last.passed));
-  finish({rule, root.exit_code});
+  finishing_.finish({rule, root.exit_code});
 }
 
 void Conclusion::take_step(Step step, const Outage& outage) {
@@ -107,11 +107,6 @@ void Conclusion::take_step(Step step, const Outage& outage) {
   if (step == Step::kEvict) return evictions_.evict(outage.nodes, *outage.looks_like);
   if (step == Step::kReplay) return replaying_.want(outage.looks_like->name);
   if (step == Step::kCheck) checking_.want(outage.looks_like->name);
-}
-
-void Conclusion::finish(Ending how) {
-  copies_.save_held();
-  finishing_.finish(how);
 }
 
 }  // namespace robustrun::supervisor

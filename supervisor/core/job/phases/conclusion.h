@@ -22,23 +22,21 @@
 #include "supervisor/core/job/phases/replaying.h"
 #include "supervisor/core/job/phases/verdicts.h"
 #include "supervisor/core/job/saves/checkpoints.h"
-#include "supervisor/core/job/saves/copies.h"
 
 namespace robustrun::supervisor {
 
 class Conclusion {
  public:
   Conclusion(Orders& orders, const Nodes& nodes, const Group& group, const Workers& workers,
-             const AttemptProgress& progress, Copies& copies, Checkpoints& checkpoints,
-             Evictions& evictions, Drains& drains, const BrokenMachine& broken, Remedies& remedies,
-             Updates& updates, Restarts& restarts, Checking& checking, Replaying& replaying,
-             Finishing& finishing, const Verdicts& verdicts)
+             const AttemptProgress& progress, Checkpoints& checkpoints, Evictions& evictions,
+             Drains& drains, const BrokenMachine& broken, Remedies& remedies, Updates& updates,
+             Restarts& restarts, Checking& checking, Replaying& replaying, Finishing& finishing,
+             const Verdicts& verdicts)
       : orders_(orders),
         nodes_(nodes),
         group_(group),
         workers_(workers),
         progress_(progress),
-        copies_(copies),
         checkpoints_(checkpoints),
         evictions_(evictions),
         drains_(drains),
@@ -58,14 +56,12 @@ class Conclusion {
   [[nodiscard]] std::string next_workers_in_words() const;
   void take_step(Step step, const Outage& outage);
   void give_up_by_policy(const Outage& outage, StepChoice last, std::vector<std::string> evidence);
-  void finish(Ending how);
 
   Orders& orders_;
   const Nodes& nodes_;
   const Group& group_;
   const Workers& workers_;
   const AttemptProgress& progress_;
-  Copies& copies_;
   Checkpoints& checkpoints_;
   Evictions& evictions_;
   Drains& drains_;

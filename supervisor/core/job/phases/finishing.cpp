@@ -173,6 +173,7 @@ void Finishing::finish(Ending how) {
 void Finishing::finish() {
   RR_ASSERT(workers_.all_gone());
   stops_.tell_killed();
+  copies_.save_held();  // a keeper's memory ends with its agent
   order_end();
   orders_.enter(JobState::kFinished);
   orders_.cancel_all();

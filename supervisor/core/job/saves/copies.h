@@ -1,6 +1,7 @@
 #pragma once
 // Copies of workers' states in the memory of other nodes. Before the workers start: which node
-// keeps whose copies. Before the next attempt: the copies of lost nodes are saved.
+// keeps whose copies. Before the next attempt, and when the run ends: the copies of lost nodes are
+// saved.
 //
 // Saves that agents have not finished when the next attempt begins do not delay it: its workers
 // start, and wait only before they load or save. They must wait, because an attempt that claims the

@@ -2,6 +2,8 @@
 // that are lost.
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 #include "supervisor/core/status/fold.h"
 #include "supervisor/core/types/limits.h"
 #include "tests/supervisor/core/job/copied_job.h"
@@ -284,6 +286,31 @@ TEST_CASE("a run that ends has what lost nodes' keepers hold saved, too") {
   h.lose_machine(1);
   CHECK(h.job.state() == JobState::kFinished);
   CHECK(h.all<SaveHeldCopies>().size() == 1);
+}
+
+TEST_CASE("so it does if it is told to end, before a node is lost or after") {
+  Copied h;
+  h.start();
+  h.keep_all();
+  bool signal_first = true;
+  SUBCASE("before") {}
+  SUBCASE("after") { signal_first = false; }
+  if (signal_first) h.tell(SignalReceived{SIGTERM, false});
+  h.lose(1, "no power", false);
+  if (!signal_first) h.tell(SignalReceived{SIGTERM, false});
+  CHECK(h.all<SaveHeldCopies>().empty());  // workers still run elsewhere
+  h.gone(0);
+  h.gone(2);
+  REQUIRE(h.job.state() == JobState::kFinished);
+  const auto orders = h.all<SaveHeldCopies>();
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].node == base::NodeId{2});
+  CHECK(orders[0].ranks == std::vector<base::Rank>{{2}, {3}});
+  std::size_t save = 0;
+  std::size_t dismissal = 0;
+  while (!std::holds_alternative<SaveHeldCopies>(h.actions[save])) ++save;
+  while (!std::holds_alternative<DismissAgent>(h.actions[dismissal])) ++dismissal;
+  CHECK(save < dismissal);
 }
 
 TEST_CASE("a slow machine stays until every rank has a copy elsewhere, but not for ever") {
