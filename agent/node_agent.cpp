@@ -162,12 +162,11 @@ class NodeAgent::Impl {
   bool came_already(int signal, bool relayed) {
     const auto& forwarded = settings_.forwarded_signals;
     if (std::ranges::find(forwarded, signal) == forwarded.end()) return false;
-    const Passed now{relayed, clock_.now()};
-    const auto [last, is_first] = passed_.try_emplace(signal, now);
-    const bool came = !is_first && last->second.relayed != relayed &&
-                      now.at - last->second.at < kRelayedSignalMax;
-    last->second = now;
-    if (came) passed_.erase(last);
+    Passed& passed = passed_[signal];
+    const base::Nanos now = clock_.now();
+    if (now - std::exchange(passed.at, now) >= kRelayedSignalMax) passed.ahead = 0;
+    const bool came = relayed ? passed.ahead > 0 : passed.ahead < 0;
+    passed.ahead += relayed ? -1 : 1;
     return came;
   }
 
@@ -400,8 +399,8 @@ class NodeAgent::Impl {
   }
 
   struct Passed {
-    bool relayed = false;
-    base::Nanos at{};
+    int ahead = 0;  // how many more came to this command than from the leader
+    base::Nanos at{};  // when the last one came
   };
 
   asio::io_context& loop_;
@@ -429,7 +428,7 @@ class NodeAgent::Impl {
   Departure departure_;
   asio::signal_set signals_;
   asio::signal_set forwarded_;
-  std::map<int, Passed> passed_;  // forwarded signals that the workers got in one way so far
+  std::map<int, Passed> passed_;  // by forwarded signal
   std::uint64_t heartbeats_ = 0;  // sent so far
   base::Nanos heartbeat_interval_{};
   base::Nanos next_heartbeat_{};

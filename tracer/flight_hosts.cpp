@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "tracer/flight_memberships.h"
 
@@ -27,8 +29,15 @@ const std::string& kind_of_group(const RecordedEntry& entry) {
 }
 
 std::vector<Called> calls_of(const FlightRecording& recording) {
+  // Of a group that was destroyed and made anew only the new one counts (flight_memberships.h).
+  std::map<std::pair<std::string_view, bool>, std::uint64_t> newest;
+  for (const RecordedEntry& entry : recording.entries) {
+    std::uint64_t& group = newest[{entry.group_name, is_gloo(entry)}];
+    group = std::max(group, entry.group);
+  }
   std::vector<Called> calls;
   for (const RecordedEntry& entry : recording.entries) {
+    if (entry.group != newest.at({entry.group_name, is_gloo(entry)})) continue;
     Called call{.first = &entry, .what = entry.operation, .done = is_done(entry)};
     if (calls.empty() || calls.back().key() != call.key()) {
       calls.push_back(std::move(call));

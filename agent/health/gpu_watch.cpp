@@ -70,6 +70,7 @@ void GpuWatch::take_line(const std::string& line) {
   constexpr std::string_view kRefused = "refused ";
   beat_at_ = node_.clock.now();
   if (std::exchange(silence_reported_, false)) {
+    refusal_reported_ = false;  // this ends its finding, too
     report(fmt::format("{} answers again", kLibraryName), true);
   }
   if (line == "none") is_useless_ = true;

@@ -179,6 +179,7 @@ void GpuReleaseImpl::release_held() {
 
 void GpuReleaseImpl::release() {
   limit_.cancel();
+  again_.cancel();
   may_hold_ = false;
   if (const auto go = std::exchange(go_, nullptr)) go();
 }

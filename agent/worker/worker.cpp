@@ -224,8 +224,10 @@ bool Worker::report_progress() {
   if (exited_) return false;
   if (!record_) {
     // Without the boot module, what the worker prints is all there is.
+    const bool repeats =
+        std::exchange(tells_again_, false) && line_metrics_ && line_metrics_->lines_read() > 0;
     const bool has_printed = line_metrics_ && line_metrics_->has_news();
-    if (has_printed) {
+    if (has_printed || repeats) {
       node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, {})));
     }
     return false;

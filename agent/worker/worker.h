@@ -142,7 +142,7 @@ class Worker final : public FaultTarget {
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;
-  bool tells_again_ = false;  // reported_ is to be reported once more
+  bool tells_again_ = false;  // what was reported is to be reported once more
   std::optional<LineMetrics> line_metrics_;  // only on the first and the last rank
   std::optional<EventChoice> events_;  // writes record_
   std::optional<CollectiveWatch> collectives_;  // reads record_

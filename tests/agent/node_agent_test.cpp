@@ -156,6 +156,11 @@ TEST_CASE("a signal that comes to a command and from the leader reaches its work
   run.loop.restart();
   run.loop.poll();
   CHECK(signals == std::vector<int>(3, SIGUSR1));
+  // Two at a time.
+  REQUIRE(std::raise(SIGUSR1) == 0);
+  REQUIRE(run.run_until([&] { return signals.size() == 4; }));
+  for (int i = 0; i < 2; ++i) run.hear(relayed);
+  CHECK(signals.size() == 4);
 }
 
 TEST_CASE("an agent passes on each of the leader's signals if it takes none itself") {

@@ -100,7 +100,12 @@ TEST_CASE("a copy that was removed is not called any more, also with lines of ot
   });
   for (int i = 0; i < 100; ++i) {
     auto copied = std::make_unique<std::string>();
-    copy_log([&copied](std::string_view line) { copied->assign(line); });
+    std::atomic<bool> was_called = false;
+    copy_log([&](std::string_view line) {
+      copied->assign(line);
+      was_called = true;
+    });
+    while (!was_called) std::this_thread::yield();
     copy_log(nullptr);
     copied.reset();
   }

@@ -12,10 +12,12 @@ using Ranks = std::set<std::uint32_t>;
 struct Recorder {
   FlightRecording recording;
   std::map<std::string, std::uint64_t> numbers;
+  std::uint64_t pg_id = 0;
 
   Recorder() { recording.complete = true; }
   Recorder& call(const std::string& group, bool is_done, const std::string& what = "all_reduce") {
     RecordedEntry entry;
+    entry.group = pg_id;
     entry.group_name = entry.group_description = group;
     entry.operation = "nccl:" + what;
     entry.collective = ++numbers[group];
@@ -96,6 +98,15 @@ TEST_CASE("a rank that has finished all has halted, unless its program has ended
   CHECK(halted({idle, waits}) == Ranks{0});
   CHECK(halted({ended, waits}).empty());
   CHECK(halted({idle, ended}).empty());  // no rank is blocked
+}
+
+TEST_CASE("calls of groups that were destroyed and made anew do not count") {
+  Recorder before = Recorder().calls(5, true);
+  before.numbers.clear();
+  before.pg_id = 1;
+  const Recorder idle = Recorder(before).calls(1, true);
+  const Recorder waits = Recorder(before).calls(1, true).call("tp", false);
+  CHECK(halted({idle, waits}) == Ranks{0});
 }
 
 TEST_CASE("entries of one batch are one call") {

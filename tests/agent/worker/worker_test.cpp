@@ -124,6 +124,10 @@ TEST_CASE("printed numbers are reported without the boot module, too") {
   CHECK(progress.steps == 0);
   REQUIRE(progress.metrics.size() == 1);
   CHECK(progress.metrics[0].name == "loss");
+  run.worker->tell_again();
+  CHECK_FALSE(run.worker->report_progress());
+  CHECK_FALSE(run.worker->report_progress());
+  CHECK(run.all<wire::WorkerProgress>().size() == 2);
 }
 
 TEST_CASE("only a failure of its own before a step counts as an early one") {

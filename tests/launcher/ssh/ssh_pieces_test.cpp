@@ -75,6 +75,9 @@ TEST_CASE("ssh's messages are classified by what can be done about them") {
     return launcher::read_openssh_words(text, "ssh-ed25519 SHA256:abc");
   };
   CHECK(read("root@h: Permission denied (publickey).\n").trouble == SshTrouble::kLogin);
+  CHECK(read("Unable to negotiate with 10.0.0.1 port 22: no matching host key type found. Their "
+             "offer: ssh-rsa\n")
+            .trouble == SshTrouble::kHostKey);
   CHECK(read("ssh: Could not resolve hostname h: Name or service not known\n").trouble ==
         SshTrouble::kLookUp);
   CHECK(read("ssh: connect to host h port 22: Connection refused\n").trouble ==
