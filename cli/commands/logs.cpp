@@ -150,7 +150,10 @@ class LogView {
       }
       pollfd waits{signals.fd(), POLLIN, 0};
       if (::poll(&waits, 1, kFollowPauseMs) > 0) return;
-      if (auto opened = open_newer(); !opened) return say(opened.error().what);
+      if (auto opened = open_newer(); !opened) {
+        show(true);
+        return say(opened.error().what);
+      }
     }
   }
 

@@ -30,15 +30,14 @@ using supervisor::ReplayVerdict;
 
 // Options that each group's run sets itself or must not have.
 constexpr std::array kReplaced = {
-    OptionId::kHosts,       OptionId::kHostfile,    OptionId::kInclude,
-    OptionId::kExclude,     OptionId::kNnodes,      OptionId::kSpares,
-    OptionId::kNodesMin,    OptionId::kRank0,       OptionId::kMaxRestarts,
-    OptionId::kTimeLimit,   OptionId::kRunDir,      OptionId::kSummaryJson,
-    OptionId::kMetricsPort, OptionId::kMetricsFile, OptionId::kEvents,
-    OptionId::kOnIncident,  OptionId::kNotify,      OptionId::kSummaryJunit,
-    OptionId::kTrackers,    OptionId::kDryRun,      OptionId::kUnit,
-    OptionId::kDetach,      OptionId::kPrintConfig, OptionId::kPrintCompletion,
-    OptionId::kConfig};
+    OptionId::kHosts,       OptionId::kHostfile,        OptionId::kInclude,
+    OptionId::kExclude,     OptionId::kNnodes,          OptionId::kSpares,
+    OptionId::kNodesMin,    OptionId::kRank0,           OptionId::kMaxRestarts,
+    OptionId::kTimeLimit,   OptionId::kRunDir,          OptionId::kSummaryJson,
+    OptionId::kMetricsPort, OptionId::kMetricsFile,     OptionId::kEvents,
+    OptionId::kOnIncident,  OptionId::kNotify,          OptionId::kSummaryJunit,
+    OptionId::kTrackers,    OptionId::kDryRun,          OptionId::kDetach,
+    OptionId::kPrintConfig, OptionId::kPrintCompletion, OptionId::kConfig};
 
 struct Phase {
   std::vector<ReplayGroup> groups;
@@ -88,7 +87,7 @@ ReplayRun Replay::run_of(const std::string& name, const ReplayGroup& group) cons
     });
     const Setting& setting = settings_.get(row.id);
     const bool is_variable_of_torch = setting.origin == Origin::kFallback;
-    if (!settings_.given(row.id) || is_variable_of_torch ||
+    if (!settings_.given(row.id) || is_variable_of_torch || subcommand_of(row.group) != nullptr ||
         std::ranges::find(kReplaced, row.id) != kReplaced.end()) {
       continue;
     }

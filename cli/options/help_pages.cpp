@@ -597,7 +597,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"check", "check nodes and GPUs without a job", kCheckPage},
     {"plan", "show which node would get which ranks, and why", kPlanPage},
     {"submit", "queue the run as a Slurm job", kSubmitPage},
-    {"requeue", "queue a Slurm job again, without the hosts that failed it", kRequeuePage},
+    {"requeue", "queue this batch job again; in Slurm without failed hosts", kRequeuePage},
     {"k8s", "print the run as a Job of Kubernetes", kKubernetesPage},
     {"demo", "a small training that loses a rank and recovers", kDemoPage},
     {"doctor", "show what works here, or on hosts, and what to do", kDoctorPage},

@@ -14,6 +14,7 @@ using supervisor::GroupFormed;
 struct Facts {
   bool has_begun = false;  // the first record is there
   std::string log_directory;
+  bool is_open = false;
   bool has_own_folders = false;  // compat with an open group: each command has a folder of its own
   std::vector<const GroupFormed*> groups;  // in order; an attempt with the same nodes forms none
   std::uint32_t last_attempt = 0;
@@ -40,7 +41,8 @@ Facts facts_of(const std::vector<supervisor::JournalEntry>& journal) {
       if (run == nullptr) continue;
       facts.has_begun = true;
       facts.log_directory = run->spec.log_directory;
-      facts.has_own_folders = run->spec.compat && run->spec.group.open;
+      facts.is_open = run->spec.group.open;
+      facts.has_own_folders = run->spec.compat && facts.is_open;
     }
   }
   return facts;
@@ -56,7 +58,9 @@ std::string folder_of(const supervisor::GroupMember& member, const Facts& facts,
   if (exists(numbered)) return numbered;
   const bool is_remote = std::ranges::any_of(
       facts.groups, [](const GroupFormed* group) { return group->members.size() > 1; });
-  return is_remote && !facts.has_own_folders ? named : facts.log_directory;
+  if (!is_remote || facts.has_own_folders) return facts.log_directory;
+  const bool has_own_command = facts.is_open && member.node.value != 0;  // node 0 leads
+  return has_own_command ? numbered : named;
 }
 
 }  // namespace

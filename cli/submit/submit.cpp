@@ -149,9 +149,6 @@ Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
   return job;
 }
 
-namespace {
-
-// nullptr: the option belongs to no subcommand.
 const char* subcommand_of(Group group) {
   if (group == Group::kCheck) return "check";
   if (group == Group::kSubmit) return "submit";
@@ -159,6 +156,8 @@ const char* subcommand_of(Group group) {
   if (group == Group::kReplay) return "replay";
   return group == Group::kPlan ? "plan" : nullptr;
 }
+
+namespace {
 
 // k8s takes some of submit's, and refuses the others with a reason (kubernetes_job.cpp).
 bool takes(Group own, Group group) {

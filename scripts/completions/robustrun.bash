@@ -78,7 +78,7 @@ _robustrun_value() {
     'nodes --run' | 'sim --from-journal' | 'sim --replay')
       kind=runs ;;
     'stop --signal')
-      words='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2 SIGKILL' kind=none ;;
+      words='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2' kind=none ;;
     'run --store')
       words='agent worker' kind=none ;;
     'run --nproc-per-node')

@@ -128,7 +128,8 @@ def test_a_background_error_is_warned_of_once_if_the_process_ends_first(copies, 
         background._finish()  # as robustrun.dcp, which closes nothing
         background._finish()
         copies.close()
-    assert len(warned) == 1
+    # Other tests may have left jobs of their own.
+    assert ["step 23" in str(each.message) for each in warned].count(True) == 1
 
 
 def test_a_copy_that_is_discarded_is_not_found_again(copies, tmp_path):

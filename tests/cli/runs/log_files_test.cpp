@@ -11,9 +11,10 @@ using supervisor::JournalEntry;
 
 namespace {
 
-JournalEntry run_with_logs(const std::string& folder) {
+JournalEntry run_with_logs(const std::string& folder, bool is_open = false) {
   supervisor::RunStarted started;
   started.spec.log_directory = folder;
+  started.spec.group.open = is_open;
   supervisor::Event event;
   event.body = started;
   return {{}, event};
@@ -76,13 +77,16 @@ TEST_CASE("several nodes have folders of their own, and ranks follow the group o
 }
 
 TEST_CASE("the folder of another machine is named also where it is not seen") {
-  const std::vector<JournalEntry> journal{run_with_logs("/r/logs"),
-                                          group(0, {member(0, 0, 1), member(1, 1, 1)})};
-  const auto logs =
-      logs_of(journal, {}, [](const std::string& path) { return path == "/r/logs/node0_n0"; });
-  REQUIRE(logs);
-  CHECK(folders(*logs) == std::vector<std::string>{"0 /r/logs/node0_n0/attempt_0/0",
-                                                   "1 /r/logs/node1_n1/attempt_0/0"});
+  for (const bool is_open : {false, true}) {
+    const std::vector<JournalEntry> journal{run_with_logs("/r/logs", is_open),
+                                            group(0, {member(0, 0, 1), member(1, 1, 1)})};
+    const auto logs =
+        logs_of(journal, {}, [](const std::string& path) { return path == "/r/logs/node0_n0"; });
+    REQUIRE(logs);
+    const std::string other = is_open ? "node1" : "node1_n1";
+    CHECK(folders(*logs) == std::vector<std::string>{"0 /r/logs/node0_n0/attempt_0/0",
+                                                     "1 /r/logs/" + other + "/attempt_0/0"});
+  }
 }
 
 TEST_CASE("a log that is missing is on another machine, not begun, or never written") {

@@ -39,7 +39,8 @@ def test_the_machine_that_computes_other_bits_is_named(robustrun):
 @pytest.mark.parametrize("bad", ["n1", "n6"])
 def test_the_users_own_job_names_the_machine(robustrun, bad):
     robustrun.write("job.py", JOB)
-    finished = replay(robustrun, *SIX, "job.py", bad, "-")
+    # The variable is for robustrun submit.
+    finished = replay(robustrun, *SIX, "job.py", bad, "-", env={"ROBUSTRUN_PARTITION": "gpu"})
     assert finished.code == SUSPECT, finished.errors
     assert finished.text == bad + "\n"
     # Two phases of three groups of two; a failure ends the peer, perhaps before its script starts.

@@ -141,6 +141,7 @@ def test_compat_lets_commands_differ(meeting, robustrun):
         meeting.join("--compat=torchrun", "t.py", f"--out={out}", nnodes="2")
     ends = [job.finish() for job in meeting.jobs]
     assert [end.code for end in ends] == [0, 0], "\n".join(end.errors for end in ends)
+    assert [job.out().strip() for job in meeting.jobs] == ["['--out=/a']", "['--out=/b']"]
 
 
 @pytest.mark.parametrize("bad", ["short", "readable", "missing"])
