@@ -60,7 +60,8 @@ class CollectiveWatch {
 
   // Call about ten times a second. `steps`: number of steps that the worker has done so far.
   void look(std::uint64_t steps);
-  // Repeats Overdue for all operations that are overdue, and CollectiveProgress at the next look.
+  // Repeats Overdue for all operations that are overdue, and CollectiveProgress when it is next
+  // due.
   void tell_again();
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] bool has_overdue() const;

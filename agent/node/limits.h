@@ -92,7 +92,7 @@ inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16}
                                                      << 20;  // about 400 bytes per entry
 inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
 inline constexpr std::chrono::seconds kFlightAnswerMax{1};
-inline constexpr std::chrono::seconds kFlightCollectMax{2};  // until an answer is also read
+inline constexpr std::chrono::milliseconds kFlightCollectMax{1500};  // until an answer is also read
 // How long a stop waits for a worker's answer about its last operations (last_look.h).
 inline constexpr std::chrono::milliseconds kLastLookMax{500};
 // Between questions to a worker's Flight Recorder: by default, while steps advance, and while

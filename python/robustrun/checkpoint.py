@@ -199,7 +199,7 @@ def _load_for_all(places, take):
             take(found)
             note("loaded", attempt=found.attempt, directories=places, source="disk")
 
-    with _lock:
+    with stages.loading(), _lock:
         earlier_saves.settle()
         _make(places)
         if _is_claimed():

@@ -48,14 +48,18 @@ def _named(attempt):
 
 
 def _connection():
-    global _socket, _owner
+    global _socket, _retry_at, _owner
     if _socket is None and _owner in (0, os.getpid()) and time.monotonic() >= _retry_at:
         path = os.environ.get("ROBUSTRUN_SOCKET")
         _socket = False
         if path:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connection.settimeout(_ANSWER_MAX_S)
-            connection.connect(path)
+            try:
+                connection.connect(path)
+            except (socket.timeout, BlockingIOError):  # its agent is busy
+                _socket, _retry_at = None, time.monotonic() + _RETRY_AFTER_S
+                raise
             _socket, _owner = connection, os.getpid()
     return _socket if _socket and _owner == os.getpid() else None
 
