@@ -20,7 +20,7 @@ base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
       RR_TRY(before == nullptr ? wire::Authority::make(network.run_id)
                                : wire::Authority::from_pem(network.run_id, before->authority));
   auto addresses = RR_TRY(wire::local_addresses(network.interface));
-  // Within both parts IPv4 stays before IPv6.
+  // In each of the two parts, IPv4 stays before IPv6.
   std::ranges::stable_partition(addresses, [&network](const std::string& address) {
     const auto& first = network.first_addresses;
     return std::ranges::find(first, address) != first.end();

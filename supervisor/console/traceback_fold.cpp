@@ -58,6 +58,7 @@ std::vector<wire::Output> TracebackFolder::set(TracebackFold fold) {
     if (stream.held) {
       wire::Output output = *std::exchange(stream.held, std::nullopt);
       stream.place = Place::kOutside;
+      stream.blanks = 0;  // shown already
       output.bytes = folded(stream, output.rank, output.bytes);
       if (!output.bytes.empty()) shown.push_back(std::move(output));
       continue;
@@ -83,10 +84,14 @@ std::string TracebackFolder::take(const wire::Output& output, base::Nanos now) {
 
 std::vector<wire::Output> TracebackFolder::due(base::Nanos now) {
   const bool is_full = held_bytes_ > kTracebackHeldMax;
+  held_first_ = now;
   std::vector<wire::Output> shown;
   for (auto& [rank, stream] : streams_) {
-    if (stream.held && (is_full || now - stream.held_since >= kTracebackHold)) {
+    if (!stream.held) continue;
+    if (is_full || now - stream.held_since >= kTracebackHold) {
       shown.push_back(release(stream));
+    } else {
+      held_first_ = std::min(held_first_, stream.held_since);
     }
   }
   return shown;
@@ -100,15 +105,10 @@ std::vector<wire::Output> TracebackFolder::flush() {
   return shown;
 }
 
+// Asked after each output, of any number of ranks.
 std::optional<base::Nanos> TracebackFolder::next_due() const {
-  std::optional<base::Nanos> next;
-  for (const auto& [rank, stream] : streams_) {
-    if (!stream.held) continue;
-    const base::Nanos at =
-        held_bytes_ > kTracebackHeldMax ? base::Nanos{} : stream.held_since + kTracebackHold;
-    next = std::min(next.value_or(at), at);
-  }
-  return next;
+  if (held_bytes_ == 0) return std::nullopt;
+  return held_bytes_ > kTracebackHeldMax ? base::Nanos{} : held_first_ + kTracebackHold;
 }
 
 // All of it, unchanged.
@@ -141,6 +141,7 @@ std::string TracebackFolder::show_or_hold(Stream& stream, const wire::Output& ou
       stream.held = output;
       stream.held->bytes.clear();
       stream.held_since = now;
+      if (held_bytes_ == 0) held_first_ = now;
     } else {
       follow(stream, piece);
     }

@@ -70,7 +70,8 @@ class TracebackFolder {
   TracebackFold fold_ = TracebackFold::kNone;
   std::map<std::uint32_t, Stream> streams_;  // by rank
   std::optional<Begun> first_;  // the newest traceback that was not held
-  std::size_t held_bytes_ = 0;
+  std::size_t held_bytes_ = 0;  // 0: nothing is held
+  base::Nanos held_first_{};  // the earliest held_since
 };
 
 }  // namespace robustrun::supervisor

@@ -30,7 +30,7 @@ void EndSignals::received(int signal, bool forward_only) {
     const bool relayed = was_relayed(signal);
     if (was_passed_on(signal) || relayed) return;
   }
-  if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
+  if (signal == SIGTERM && slurm_.may_signal()) return ask_slurm({});
   SignalReceived received{signal, forward_only};
   if (is_warning(signal)) {
     received.signal = SIGTERM;
@@ -79,7 +79,7 @@ void EndSignals::on_report(base::NodeId node, const wire::StopRun& order) {
       std::ranges::find(signals_.end, order.signal) == signals_.end.end()) {
     return;
   }
-  if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
+  if (order.signal == SIGTERM && slurm_.may_signal()) return ask_slurm(node);
   relayed_ = order.signal;
   relayed_at_ = clock_.now();
   const std::string by = base::signal_name(order.signal) + " from " + host_of(order);
@@ -93,24 +93,22 @@ void EndSignals::on_report(base::NodeId node, wire::NodeEnding& ending) {
   hands_.on_event(std::move(ending), node);
   if (!is_of_slurm || ends_alone || !slurm_.may_signal()) return;
   const bool is_repeat = repeating_.erase({node, nodes_[node].generation}) != 0;
-  if (!is_repeat && is_new_signal_to(node)) slurm_.signalled();
+  if (!is_repeat) ask_slurm(node);
 }
 
 void EndSignals::on_connected_again(base::NodeId node) {
   if (hands_.is_node_ending(node)) repeating_.emplace(node, nodes_[node].generation);
 }
 
-// Slurm signals all nodes at once, and their reports come one by one, perhaps after its answer.
-bool EndSignals::is_new_signal_to(base::NodeId node) {
+// Slurm signals all nodes and the batch script at once. What they report comes one by one, perhaps
+// after its answer.
+void EndSignals::ask_slurm(std::optional<base::NodeId> signalled) {
   const base::Nanos now = clock_.now();
   const bool is_recent = !told_by_.empty() && now - told_at_ < kRelayedSignalMax;
-  const bool is_same = is_recent && !told_by_.contains(node);
-  if (!is_same) {
-    told_by_.clear();
-    told_at_ = now;
-  }
-  told_by_.insert(node);
-  return !is_same;
+  if (is_recent && told_by_.insert(signalled).second) return;
+  told_by_ = {signalled};
+  told_at_ = now;
+  slurm_.signalled();
 }
 
 }  // namespace robustrun::supervisor

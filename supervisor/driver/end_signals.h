@@ -56,7 +56,9 @@ class EndSignals {
   [[nodiscard]] bool was_relayed(int signal);
   [[nodiscard]] bool is_warning(int signal) const;
   [[nodiscard]] bool was_passed_on(int signal);
-  [[nodiscard]] bool is_new_signal_to(base::NodeId node);
+  // SIGTERM came to the node, or to this process (nullopt). Asks Slurm why, unless the signal has
+  // been reported already by others that got it.
+  void ask_slurm(std::optional<base::NodeId> signalled);
 
   const base::Clock& clock_;
   NodeTable& nodes_;
@@ -66,7 +68,8 @@ class EndSignals {
   int relayed_ = 0;  // the last signal that an agent reported and that ends the run; 0: none
   base::Nanos relayed_at_{};
   std::set<std::pair<base::NodeId, base::Generation>> repeating_;  // agents that will report again
-  std::set<base::NodeId> told_by_;  // nodes that have reported Slurm's last signal
+  // What has reported Slurm's last signal: nodes; nullopt: this process got it.
+  std::set<std::optional<base::NodeId>> told_by_;
   base::Nanos told_at_{};  // when the first of them did
   bool was_signalled_ = false;  // this process got a signal that ends the run
   std::optional<base::Nanos> batch_at_;  // the last signal that the batch system may have sent

@@ -99,8 +99,10 @@ void StatusFold::take(const Event& event) {
           now_.host = body.host;
           now_.pid = body.pid;
           // The new supervisor watches anew, and reports again what lasts. A confirmed hang ends
-          // the attempt.
-          if (now_.hang && !now_.hang->confirmed) now_.hang.reset();
+          // the attempt, unless ranks only do not end.
+          const bool is_final =
+              now_.hang && now_.hang->confirmed && now_.hang->finding != tracer::Finding::kNotEnded;
+          if (!is_final) now_.hang.reset();
         }
       },
       event.body);

@@ -143,6 +143,23 @@ TEST_CASE(
   CHECK(shown(folder, kTraceback, 3, true, 50s + kTracebackFollows) == kTraceback);
 }
 
+TEST_CASE(
+    "of several that are held, each has its time, and blank lines before them are not repeated") {
+  TracebackFolder folder;
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  CHECK(shown(folder, kTraceback + "\n", 2, true, 0s) == kTraceback + "\n");
+  CHECK(shown(folder, kTraceback, 1, true, 10s) == kTraceback);
+  CHECK(shown(folder, kTraceback, 3, true, 10s).empty());
+  CHECK(shown(folder, kTraceback + "saved\n", 2, true, 10s + 1ms).empty());
+  CHECK(folder.next_due() == 10s + kTracebackHold);
+  CHECK(folder.due(10s + kTracebackHold).size() == 1);
+  CHECK(folder.next_due() == 10s + 1ms + kTracebackHold);
+  const auto folded = folder.set(TracebackFold::kAll);
+  REQUIRE(folded.size() == 1);
+  CHECK(folded[0].bytes ==
+        "RuntimeError: Connection reset by peer [4 lines in the log of rank 2]\nsaved\n");
+}
+
 TEST_CASE("torch's prefix, chained exceptions and long ones") {
   TracebackFolder folder;
   CHECK(folder.set(TracebackFold::kAll).empty());

@@ -168,6 +168,15 @@ TEST_CASE("a warning of Slurm that is only told again is no second one") {
     CHECK(tell(1) == 2);  // Slurm's next one
     CHECK(tell(0) == 2);
   }
+  SUBCASE("by the batch script, which got it, too") {
+    run.signals->received(SIGTERM, false);
+    CHECK(run.slurm_asked == 1);
+    run.signals->on_report({1}, stop(SIGTERM));  // an agent that leaves the answer to us
+    CHECK(run.slurm_asked == 1);
+    run.signals->received(SIGTERM, false);
+    CHECK(run.slurm_asked == 2);  // Slurm's next one
+    CHECK(tell(1) == 2);
+  }
   SUBCASE("but a later one is") {
     run.clock.time += kRelayedSignalMax;
     CHECK(tell(1) == 2);

@@ -266,6 +266,13 @@ TEST_CASE("a hang is told, with its age, until it passes or the next attempt beg
   Story resumed = story;
   resumed.event(80000, SupervisorResumed{2, "beta", 7, {}, {}});  // watches anew
   CHECK_FALSE(status_of_journal(resumed.entries).hang);
+  Story late = story;
+  Diagnosed not_ended = hang_of(1, Diagnosed::Stage::kConvicted);  // its attempt goes on
+  not_ended.verdict.finding = tracer::Finding::kNotEnded;
+  late.event(80000, not_ended);
+  CHECK(status_of_journal(late.entries).hang);
+  late.event(81000, SupervisorResumed{2, "beta", 7, {}, {}});
+  CHECK_FALSE(status_of_journal(late.entries).hang);
   story.event(80000, hang_of(1, Diagnosed::Stage::kConvicted));
   story.event(81000, SupervisorResumed{2, "beta", 7, {}, {}});
   REQUIRE(status_of_journal(story.entries).hang);
