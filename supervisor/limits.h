@@ -239,6 +239,7 @@ inline constexpr std::chrono::milliseconds kObserveMargin{1000};
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
 // Looks at what a rank uses, or at stacks, that take place at a time.
 inline constexpr std::size_t kUseLooksMax = 16;
+inline constexpr std::size_t kStacksWaitingMax = 4;  // each takes up to 3.5 s of kControlAnswerMax
 // An answer to "stacks": frames of a stack, and reasons why ranks have no stack.
 inline constexpr std::size_t kStackFramesMax = 60;
 inline constexpr std::size_t kStackReasonsMax = 4;

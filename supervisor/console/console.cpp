@@ -61,8 +61,10 @@ class LocalConsole final : public Console {
     is_beside_log_ = same_destination(err_fd, STDERR_FILENO);
   }
 
-  void fold_tracebacks(TracebackFold fold) override {
-    for (const wire::Output& shown : tracebacks_.set(fold)) write_lines(shown, host_of(shown.rank));
+  void fold_tracebacks(TracebackFold fold, std::optional<base::Rank> failed) override {
+    for (const wire::Output& shown : tracebacks_.set(fold, failed)) {
+      write_lines(shown, host_of(shown.rank));
+    }
     arm_traceback_timer();
   }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,8 +46,8 @@ class Console {
   virtual ~Console() = default;
   // `host`: the name of the worker's machine, for ${hostname}.
   virtual void write(const wire::Output& output, std::string_view host) = 0;
-  // Which tracebacks are shown as one line each.
-  virtual void fold_tracebacks(TracebackFold fold) = 0;
+  // Which tracebacks are shown as one line each. `failed`: as for TracebackFolder::set().
+  virtual void fold_tracebacks(TracebackFold fold, std::optional<base::Rank> failed = {}) = 0;
   // Shows the lines that wait for equal ones (line_fold.h), so that they come before the next log
   // line.
   virtual void show_held() = 0;

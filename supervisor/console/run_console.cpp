@@ -110,7 +110,7 @@ bool RunConsole::may_fold_tracebacks() const {
   return !request_.spec.compat && !request_.spec.log_directory.empty();
 }
 
-void RunConsole::announce(const Decision& decision) {
+void RunConsole::announce(const Decision& decision, std::optional<base::Rank> exited) {
   console_->show_held();
   switch (decision.rule) {
     // All nodes of an allocation report it, and one report is enough for people.
@@ -151,7 +151,7 @@ void RunConsole::announce(const Decision& decision) {
     case Rule::kTimeLimit:
     case Rule::kWorkerFailed:
       // What other ranks print while they end follows from this, and is in their logs.
-      if (may_fold_tracebacks()) console_->fold_tracebacks(TracebackFold::kAll);
+      if (may_fold_tracebacks()) console_->fold_tracebacks(TracebackFold::kAll, exited);
       RR_LOG(kWarn, {}, "{}", decision.text);
       break;
     case Rule::kStartFailed:

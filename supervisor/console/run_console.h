@@ -50,7 +50,8 @@ class RunConsole {
   [[nodiscard]] bool is_congested() const { return console_->congested(); }
   // The workers of an attempt are about to start.
   void begin_workers();
-  void announce(const Decision& decision);
+  // `exited`: the rank whose end led to the decision.
+  void announce(const Decision& decision, std::optional<base::Rank> exited = {});
   // Logs a table of the nodes if there are several.
   void show(const GroupFormed& group) const;
   [[nodiscard]] OutputHub& hub() { return hub_; }

@@ -44,7 +44,8 @@ std::string_view next_piece(std::string_view& bytes) {
 
 }  // namespace
 
-std::vector<wire::Output> TracebackFolder::set(TracebackFold fold) {
+std::vector<wire::Output> TracebackFolder::set(TracebackFold fold,
+                                               std::optional<base::Rank> failed) {
   if (fold == fold_) return {};
   fold_ = fold;
   first_.reset();
@@ -55,6 +56,7 @@ std::vector<wire::Output> TracebackFolder::set(TracebackFold fold) {
   }
   std::vector<wire::Output> shown;
   for (auto& [rank, stream] : streams_) {
+    if (stream.held && failed && failed->value == rank) shown.push_back(release(stream));
     if (stream.held) {
       wire::Output output = *std::exchange(stream.held, std::nullopt);
       stream.place = Place::kOutside;

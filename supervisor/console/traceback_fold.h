@@ -34,9 +34,10 @@ enum class TracebackFold : std::uint8_t {
 class TracebackFolder {
  public:
   // The four functions return the output to be shown now. `now` never goes back.
-  // With kAll, the held tracebacks are folded, and the remaining lines of a traceback that is
-  // partly shown become one line.
-  [[nodiscard]] std::vector<wire::Output> set(TracebackFold fold);
+  // With kAll, the held tracebacks are folded, except those of `failed`, and the remaining lines of
+  // a traceback that is partly shown become one line. `failed`: the rank that failed first.
+  [[nodiscard]] std::vector<wire::Output> set(TracebackFold fold,
+                                              std::optional<base::Rank> failed = {});
   // The bytes to be shown instead of `output`'s.
   [[nodiscard]] std::string take(const wire::Output& output, base::Nanos now);
   [[nodiscard]] std::vector<wire::Output> due(base::Nanos now);

@@ -164,6 +164,7 @@ class Driver::Impl {
   Job job_;
   std::deque<Event> queue_;
   bool handling_ = false;
+  std::optional<base::Rank> exited_;  // whose end is being handled
   bool has_stepped_down_ = false;
   NodeTable nodes_;
   RunRecord record_;
@@ -428,6 +429,8 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
     const Event next = std::move(queue_.front());
     queue_.pop_front();
     record_.write({next.at, next});
+    const auto* exited = std::get_if<WorkerExited>(&next.body);
+    exited_ = exited == nullptr ? std::nullopt : std::optional(exited->rank);
     bool is_settled = false;
     for (const Action& action : job_.handle(next)) {
       if (!is_settled && is_irrevocable(action)) {
@@ -530,7 +533,7 @@ void Driver::Impl::perform(const SetTimer& action) {
 
 void Driver::Impl::perform(const Decision& decision) {
   record_.write({parts_.clock.now(), decision});
-  console_.announce(decision);
+  console_.announce(decision, exited_);
 }
 
 // Places of the nodes; reports of an earlier group no longer name ranks.

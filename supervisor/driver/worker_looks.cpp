@@ -182,7 +182,7 @@ void WorkerLooks::look_at_use(base::Rank rank, UseAnswer done) {
 }
 
 void WorkerLooks::look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done) {
-  if (user_looks_.size() + stacks_wanted_.size() >= kUseLooksMax) return done(too_many_looks());
+  if (stacks_wanted_.size() >= kStacksWaitingMax) return done(too_many_looks());
   stacks_wanted_.push_back({rank, std::move(done)});
   begin_next();
 }

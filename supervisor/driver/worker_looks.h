@@ -106,7 +106,7 @@ class WorkerLooks {
   std::vector<Waiter> waiters_;  // for look_
   bool is_due_ = false;  // a look for waiters_ begins after the one at stacks
   bool is_at_stacks_ = false;  // one of user_looks_ is at stacks
-  std::deque<StacksWanted> stacks_wanted_;  // not begun; with user_looks_ at most kUseLooksMax
+  std::deque<StacksWanted> stacks_wanted_;  // not begun; at most kStacksWaitingMax
   bool has_evidence_ = false;  // look_ collects stacks
   std::uint64_t looks_begun_ = 0;
   bool ended_ = false;

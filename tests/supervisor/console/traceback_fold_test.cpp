@@ -160,6 +160,20 @@ TEST_CASE(
         "RuntimeError: Connection reset by peer [4 lines in the log of rank 2]\nsaved\n");
 }
 
+TEST_CASE("the traceback of the rank that failed first is shown whole, whichever came before") {
+  TracebackFolder folder;
+  CHECK(folder.set(TracebackFold::kHold).empty());
+  CHECK(shown(folder, kTraceback, 1, true, 0s) == kTraceback);
+  CHECK(shown(folder, kTraceback, 2, true, 1s).empty());
+  CHECK(shown(folder, kTraceback + "rest", 3, true, 1s).empty());
+  const auto folded = folder.set(TracebackFold::kAll, base::Rank{3});
+  REQUIRE(folded.size() == 2);
+  CHECK(folded[0].bytes.ends_with("[4 lines in the log of rank 2]\n"));
+  CHECK(folded[1].bytes == kTraceback + "rest");
+  CHECK(shown(folder, " of a line\n" + kTraceback, 3, true, 2s) ==
+        " of a line\nRuntimeError: Connection reset by peer [4 lines in the log of rank 3]\n");
+}
+
 TEST_CASE("torch's prefix, chained exceptions and long ones") {
   TracebackFolder folder;
   CHECK(folder.set(TracebackFold::kAll).empty());

@@ -307,7 +307,7 @@ TEST_CASE("stacks that were wanted of workers that have ended meanwhile are refu
 TEST_CASE("too many questions for stacks do not wait") {
   LookedForUser run;
   run.looks->look(true, run.take());
-  for (std::size_t i = 0; i <= kUseLooksMax; ++i) run.look_at_stacks();
+  for (std::size_t i = 0; i <= kStacksWaitingMax; ++i) run.look_at_stacks();
   CHECK(run.found.size() == 1);  // one too many
 }
 
