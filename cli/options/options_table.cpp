@@ -166,7 +166,8 @@ constexpr auto kTable = std::to_array<Option>({
            "Its numbers of processes and machines count where --nproc-per-node and --nnodes are "
            "not given (docs/trainers.md)."},
   {.id = kStdin, .name = "stdin", .type = kInteger, .values = "RANK", .group = kWhat, .min = 0,
-   .max = kRankMax, .help = "Connect standard input to this rank, on one machine. Other ranks read /dev/null."},
+   .max = kRankMax,
+   .help = "Connect standard input to this rank, on one machine. Other ranks read /dev/null."},
   {.id = kLinePrefix, .name = "line-prefix", .type = kChoice, .values = "auto|on|off",
    .native = "auto", .group = kOutput,
    .help = "Show the rank before each line of workers. auto: on a terminal, with several "
