@@ -3,7 +3,7 @@
 // (published_run.h):
 //
 //   a fault stops training → detect → find the culprit → replace it (or wait for a machine) →
-//   restart → load → residual → training
+//   restart → load → residual (time that no model explains) → training
 //
 // Unpublished parts (how they decide) are modelled in their favour: they find the culprit at the
 // first attempt, unless `hang_again` says otherwise.

@@ -7,7 +7,7 @@
 
 namespace robustrun::tracer {
 
-// How often a record is read, without pauses, while each read meets a write of its worker.
+// How many times in a row a record is read if its worker writes during each read.
 inline constexpr int kReadAttemptsMax = 3;
 
 // head_watch: the time allowed for an operation is kHeadFactor times that of the longest remembered

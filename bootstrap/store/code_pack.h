@@ -22,8 +22,8 @@ struct PackedFile {
   std::string_view target;  // of a link; empty: a file
 };
 
-// Reads the files below `folder` that the manifest names. Blocks. kInvalidArgument: a link's target
-// has ".." after a name.
+// Reads the files below `folder` that the manifest names. Blocks. kInvalidArgument: in a link's
+// target, ".." follows another component ("a/..").
 [[nodiscard]] base::Result<std::string> pack_code(const std::string& folder,
                                                   std::string_view manifest);
 

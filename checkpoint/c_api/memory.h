@@ -28,7 +28,7 @@ typedef struct rr_order {
 
 /* `threads`: number of copying threads, including the caller's. Takes no memory yet. */
 RR_API int rr_memory_open(uint32_t threads, rr_memory** memory);
-/* The memfd of rr_memory_use stays, with the copies, in the process that made it. */
+/* Closes the memfd of rr_memory_use, too; the copies stay while its maker's own descriptor does. */
 RR_API void rr_memory_close(rr_memory* memory);
 /* Keeps copies from now on in the memfd `fd`, or, if `fd` is -1, in two slots of `slot_bytes` in
  * this process. Takes ownership of `fd`, also on errors. Drops the copies in earlier memory.

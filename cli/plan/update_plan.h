@@ -1,5 +1,6 @@
 #pragma once
-// The update that a line of `robustrun update` asks for. Pure but for questions to the machine.
+// The update that a command line of `robustrun update` asks for. Pure but for questions to the
+// machine.
 
 #include <string>
 
@@ -18,12 +19,12 @@ struct UpdatePlan {
   std::string code;                 // absolute path of the new code; empty: unchanged
 };
 
-// Plans from the line alone. kInvalidArgument: no run could do it; the text is one sentence, to be
-// shown below the usage line.
+// Plans from the command line alone. kInvalidArgument: no run could do it; the text is one
+// sentence, to be shown below the usage line.
 [[nodiscard]] base::Result<UpdatePlan> plan_update(const UpdateLine& line);
 
 // For a run that starts `workers`: sets plan.code, and in plan.update the script's path relative to
-// that folder. line.code must have a value. Errors are kInvalidArgument, one sentence.
+// plan.code. line.code must have a value. Errors are kInvalidArgument, one sentence.
 [[nodiscard]] base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& workers,
                                      const Surroundings& around, UpdatePlan& plan);
 

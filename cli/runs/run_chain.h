@@ -1,7 +1,7 @@
 #pragma once
-// The starts of one Slurm job are runs of their own: `robustrun submit` names the first slurm-JOB,
-// and those after requeues slurm-JOB-1, slurm-JOB-2 and so on. Together they are the run that the
-// user submitted.
+// Each start of one Slurm job has a run directory of its own: `robustrun submit` names the first
+// slurm-JOB, and those after requeues slurm-JOB-1, slurm-JOB-2 and so on. Together the starts are
+// the run that the user submitted.
 
 #include <cstdint>
 #include <string>

@@ -31,7 +31,7 @@ enum class BatchSystem : std::uint8_t { kNone, kPbs, kGridEngine, kLsf };
 struct BatchJob {
   BatchSystem system = BatchSystem::kNone;
   std::string id;  // "7"; for a task of an array "7.3" (Grid Engine), "7[3]" (PBS, LSF)
-  std::string commands;  // folder of the system's programs; empty: they are not on PATH
+  std::string commands;  // folder of the system's programs, found on PATH; empty: not found
   base::Nanos poll{};  // how often to ask for the job's end; 0: never
   template <class V>
   void fields(V& v) {

@@ -4,8 +4,8 @@
 //
 // A host counts as remaining if Slurm can use it, it is in a partition of the job, and it is like a
 // host that the job had: at least as many processors and as much memory, and the same GPUs and
-// features if the job asks for any. The rule may miss hosts; it counts too many only if sinfo lists
-// none of the hosts that the job had: then every host is assumed to suit the job.
+// features if the job asks for any. The rule may count too few hosts. It counts too many only if
+// sinfo lists none of the hosts that the job had: then every host is assumed to suit the job.
 
 #include <cstdint>
 #include <string>

@@ -6,7 +6,8 @@
 //   first line with content               read by
 //   SwitchName=... Level=...              scontrol.h
 //   BlockName=... BlockIndex=...          scontrol.h
-//   SwitchName=, BlockName=, BlockSizes=  slurm_conf.h
+//   other SwitchName= or BlockName=       slurm_conf.h
+//   BlockSizes=...                        slurm_conf.h
 //   ADDRESS switch.node                   slurm_addr.h
 //   NAME ... LABELS                       topograph.h
 

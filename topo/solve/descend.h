@@ -20,7 +20,7 @@ struct Descent {
   std::vector<NodeIndex> nodes;  // by place
   // True: all candidates took part in the first (highest) division of the places, so level_bound
   // holds for every placement. False: the places were not divided, or only candidates below one
-  // switch took part, because it has enough of them. The members below describe that division.
+  // switch took part, because it has enough of them. The members below describe the first division.
   bool divided = false;
   std::uint32_t level = 0;
   std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level

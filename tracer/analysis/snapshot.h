@@ -1,9 +1,9 @@
 #pragma once
 // What all ranks were doing at about the same moment: the analyzer's input.
 //
-// Plain data, from any mixture of sources; unknown fields have their defaults. Times are ages by
-// the clock of the rank's own machine, so that snapshots from machines with different clocks can be
-// compared. The reader of each source limits the length of the lists.
+// Plain data, from any mixture of sources; unknown fields have their defaults. Unless noted,
+// times are ages by the clock of the rank's own machine, so that snapshots from machines with
+// different clocks can be compared. The reader of each source limits the length of the lists.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ namespace robustrun::tracer {
 struct Past {
   std::uint64_t ordinal = 0;
   Signature signature;
-  // Unix time at which this rank entered the operation; 0: unknown. The clocks of machines differ,
-  // so between ranks only differences between two operations may be compared.
+  // Unix time at which this rank entered the operation; 0: unknown. The clocks of machines differ:
+  // compare between ranks only the time from one operation to another.
   base::Nanos entered_at{};
   std::uint64_t tag = 0;  // given to the call by the user (NCCL's userProfilerTag); 0: none
   template <class V>
@@ -57,8 +57,8 @@ struct PeerCount {
   bool is_send = false;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
-  // The counts begin at different moments on different members, so only the numbers of pending
-  // operations may be compared.
+  // True: the counts begin at different moments on different members, so only the numbers of
+  // pending operations may be compared.
   bool is_part = false;
   template <class V>
   void fields(V& v) {
@@ -179,7 +179,8 @@ struct RankSnapshot {
   // Its process gave an empty answer or wrote an empty dump, although other ranks had entries. It
   // may have been unable to record entries. Set even if counters show pending operations.
   bool silent = false;
-  // At rest: its host thread has stopped calling operations, although none blocks it.
+  // Only in a fleet that is at_rest: its host thread has stopped calling operations, although none
+  // blocks it.
   bool halted = false;
   Evidence evidence;
   template <class V>

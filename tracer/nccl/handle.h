@@ -1,8 +1,8 @@
 #pragma once
 // The handles that our plugin gives NCCL as void pointers: numbers, never addresses.
 //
-// NCCL also passes handles of events that ended long ago, handles twice, and handles of other
-// processes. A handle names a slot and the generation of its content, so stale handles are
+// NCCL also passes handles of events that ended long ago, the same handle twice, and handles of
+// other processes. A handle names a slot and the generation of its content, so stale handles are
 // recognised, and no pointer is ever dereferenced.
 
 #include <bit>
@@ -14,7 +14,7 @@ enum class HandleKind : std::uint8_t {
   kNone,
   kContext,   // a communicator; `part`: kOursAlone or 0
   kGroupApi,  // a group of calls
-  kBatch,     // a group of tasks; all other members together are a running number
+  kBatch,     // a group of tasks; generation, index and part together are a running number
   kCall,      // an operation as the user called it
   kTask,      // an operation as it was handed to the device
   kFlow,
