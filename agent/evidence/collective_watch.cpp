@@ -264,10 +264,6 @@ void CollectiveWatch::await_answer(Nanos until) {
 
 void CollectiveWatch::finish_collecting() {
   collect_soon_.cancel();
-  std::exchange(collecting_, nullptr)(newest());
-}
-
-CollectiveWatch::Collected CollectiveWatch::newest() {
   const Nanos now = node_.clock.now();
   Collected collected;
   if (const auto file = record_.read_all()) {
@@ -283,7 +279,7 @@ CollectiveWatch::Collected CollectiveWatch::newest() {
   if (steps_ == answered_at_step_) answered = answered_;
   grow_older(answered, now - answered_at_);
   std::ranges::move(answered, std::back_inserter(collected.comms));
-  return collected;
+  std::exchange(collecting_, nullptr)(std::move(collected));
 }
 
 }  // namespace robustrun::agent

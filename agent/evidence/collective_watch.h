@@ -70,8 +70,6 @@ class CollectiveWatch {
   // unless the worker has done a step since. A newer call drops an earlier `done`, and so does
   // destroying the watch.
   void collect(Done done);
-  // The record as it is now, and the recorder's newest answer.
-  [[nodiscard]] Collected newest();
 
  private:
   // One communicator, as one source reports it.

@@ -51,8 +51,6 @@ class Taking : public std::enable_shared_from_this<Taking> {
  private:
   void finish_one() {
     if (--awaited_ > 0 || !done_) return;
-    // A stack that is later than the collectives would show where the rank went after them.
-    if (plan_.watch != nullptr && plan_.suspect) collected_ = plan_.watch->newest();
     tracer::RankSnapshot snapshot = plan_.describe();
     snapshot.comms = std::move(collected_.comms);
     snapshot.calls_still = collected_.calls_still;

@@ -400,12 +400,6 @@ TEST_CASE("both sources are collected, the recorder's previous answer when it is
   CHECK(collected.comms[0].comm == 77);
   CHECK(collected.comms[1].comm == 78);
   CHECK(collected.comms[1].pending[0].age == 3900ms);
-  // Without a question: what the record has since.
-  f.put(0, RecordSource::kNccl, 77, 11, 10);
-  const auto newest = f.watch->newest();
-  REQUIRE(newest.comms.size() == 2);
-  CHECK(newest.comms[0].entered == 11);
-  CHECK(f.asked.questions == 2);
 }
 
 TEST_CASE("the recorder's previous answer from before a step is not used") {
