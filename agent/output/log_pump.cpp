@@ -345,7 +345,7 @@ void Pump::hold_rest() {
   drain_left_ = size;
   if (held_.empty()) return end();
   note(held_);
-  // The pipe is empty: it would wake nobody.
+  // The pipe is empty, so waiting for it would never end.
   error_code ignored;
   source_.cancel(ignored);
 }

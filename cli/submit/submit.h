@@ -16,7 +16,7 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
                                                  const Surroundings& around);
 
-// The subcommand that alone takes the options of `group`; nullptr: there is none.
+// The subcommand that alone takes the options of `group`; nullptr: no subcommand does.
 [[nodiscard]] const char* subcommand_of(Group group);
 
 // kInvalidArgument if `line` has an option that belongs to another subcommand than `own`; k8s may

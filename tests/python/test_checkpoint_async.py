@@ -176,7 +176,7 @@ assert not handle.wait(0.2)
 
 
 @pytest.mark.parametrize("is_seen", [False, True])
-def test_the_end_of_the_process_tells_of_a_failed_save_that_nobody_has_seen(places, is_seen):
+def test_the_end_of_the_process_tells_of_a_failed_save_once(places, is_seen):
     script = """
 import sys, torch
 from robustrun import checkpoint
